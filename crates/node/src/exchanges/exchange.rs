@@ -1,4 +1,4 @@
-//! One request of one client, from its head to the end of its response.
+//! One request of a client or peer, from its head to the end of its response.
 
 use crate::exchanges::peer_reader::PeerReader;
 use crate::http::Record;
@@ -12,17 +12,17 @@ use std::rc::Rc;
 use wire::peer::Request;
 use wire::{ChunkId, NodeId, RecordId};
 
-/// A request and how far its answer is.
+/// A request and the state of its response.
 #[derive(Debug)]
 pub struct Exchange {
     pub ask: Ask,
-    /// Content bytes that the client can take; less than nothing while it digests a surplus.
+    /// Content bytes that the client can take; negative if it was sent more than its credit.
     pub credit: i64,
     pub state: State,
 }
 
 impl Exchange {
-    /// Where it reads in an object, if it does.
+    /// The position in the object that it reads, if it reads one.
     pub fn position(&self) -> Option<u64> {
         match &self.state {
             State::ClientReader(client_reader) => client_reader.position(),
@@ -31,7 +31,7 @@ impl Exchange {
         }
     }
 
-    /// Where what it reads comes from, if it reads.
+    /// The source of the object that it reads, if it reads one.
     pub fn source(&self) -> Option<&Source> {
         match &self.state {
             State::ClientReader(client_reader) => Some(&client_reader.source),
@@ -40,7 +40,7 @@ impl Exchange {
         }
     }
 
-    /// The exchange by which a peer gets what is in no unit, if it does.
+    /// The exchange that sends this peer loose bytes, if there is one.
     pub fn flow(&self) -> Option<ExchangeId> {
         match &self.state {
             State::PeerReader(peer_reader) => peer_reader.flow,
@@ -48,17 +48,17 @@ impl Exchange {
         }
     }
 
-    /// Whether it is the one by which a peer gets what is in no unit.
+    /// Whether this exchange sends a peer loose bytes.
     pub fn flows(&self) -> bool {
         matches!(self.state, State::ClientReader(_)) && self.ask.asker != Asker::Client
     }
 
-    /// Whether a peer may want anything more of an object, if it reads one.
+    /// Whether a peer may still want units of an object.
     pub fn may_want(&self) -> bool {
         matches!(self.state, State::PeerReader(_))
     }
 
-    /// Whether all is sent that it reads of an object, if it reads one.
+    /// Whether all bytes of the object that it reads are sent.
     pub fn has_all(&self) -> bool {
         match &self.state {
             State::ClientReader(client_reader) => client_reader.pieces.is_empty(),
@@ -67,7 +67,7 @@ impl Exchange {
         }
     }
 
-    /// Where it reads as a client does, and where that ends if it is known.
+    /// The range of the object that it still has to read in order; the end if it is known.
     pub fn reads(&self) -> Option<(u64, Option<u64>)> {
         match &self.state {
             State::ClientReader(client_reader) => {
@@ -77,7 +77,7 @@ impl Exchange {
         }
     }
 
-    /// The next segment of the manifest that a peer is to be told.
+    /// The next segment of the manifest for a peer.
     pub fn told_to(&self) -> Option<u32> {
         match &self.state {
             State::PeerReader(peer_reader) => Some(peer_reader.segment),
@@ -85,12 +85,12 @@ impl Exchange {
         }
     }
 
-    /// Whether the transfer that it reads from was begun for it.
+    /// Whether the transfer that it reads was begun for it.
     pub fn leads(&self) -> bool {
         matches!(&self.state, State::ClientReader(client_reader) if client_reader.leads)
     }
 
-    /// The peer that asks, and its request, if it is one that asks.
+    /// The peer and its request, if a peer asks.
     pub fn peer(&self) -> Option<(NodeId, Request)> {
         match self.ask.asker {
             Asker::Client => None,
@@ -98,66 +98,66 @@ impl Exchange {
         }
     }
 
-    /// Whether it reads an object, and waits for something that it has asked for.
+    /// Whether it reads an object and waits for a read or a unit.
     pub fn waits(&self) -> bool {
         matches!(&self.state, State::ClientReader(client_reader) if client_reader.waits)
     }
 }
 
-/// What an exchange waits for, or does.
+/// What an exchange waits for or does.
 #[derive(Debug)]
 pub enum State {
-    /// For the addresses of its host.
+    /// Waits for the addresses of its host.
     Resolving,
-    /// For its row of the catalogue.
+    /// Waits for its row of the catalogue.
     Looking,
-    /// For the first segment of a stored object, to see whether its units are there. The freshness
-    /// left, and what is said if the origin was asked first.
+    /// Waits for the first segment of a stored object, to check that its units are stored. With the
+    /// remaining freshness in seconds, and the `Cache-Status` detail if the origin was asked first.
     Checking(Rc<Record>, i64, Option<String>),
-    /// For the head of an origin's response.
+    /// Waits for the head of a response.
     Waiting(FetchId),
-    /// It gets an origin's content as it comes, unstored.
+    /// Receives a response as it arrives; the response is not stored.
     Passing(FetchId),
-    /// It reads an object.
+    /// Reads an object.
     ClientReader(Box<ClientReader>),
-    /// A peer, which is told of an object and asks for units.
+    /// A peer that gets a manifest and wants units.
     PeerReader(Box<PeerReader>),
 }
 
-/// Reading an object, perhaps while it grows.
+/// Reads an object in order, perhaps while it is fetched.
 #[derive(Debug)]
 pub struct ClientReader {
     pub source: Source,
     pub record: RecordId,
-    /// What is still to be sent.
+    /// The content still to be sent.
     pub pieces: VecDeque<Piece>,
-    /// Where it reads in the manifest, as far as that is known.
+    /// The place in the manifest, as far as it is known.
     pub cursor: Option<Cursor>,
-    /// Units that the disk gave for it and that are not sent yet.
+    /// Units read from the disk and not sent yet.
     pub ahead: VecDeque<(ChunkId, Bytes)>,
-    /// The unit that it reads, clear: it is opened once, however many pieces it is taken in.
+    /// The opened unit that is being sent: kept so that it is opened only once.
     pub clear: Option<(Entry, Bytes)>,
-    /// Holes in it are for the origin to fill: no peer can.
+    /// No peer can fill holes in the object; the origin must.
     pub unfillable: bool,
-    /// The transfer that the object comes from was begun for it: what it gets crossed the uplink.
+    /// The object's transfer was begun for this reader: its bytes count as fetched for it.
     pub leads: bool,
-    /// It has asked for something and waits.
+    /// It waits for a read or a unit.
     pub waits: bool,
-    /// The transfer that fills a hole for it.
+    /// The request that fills a hole for it.
     pub repair: Option<FetchId>,
-    /// Bytes of what comes next that come from a peer.
+    /// Of the next bytes, how many come from a peer.
     pub from_peer: u64,
-    /// Bytes of what comes next that were overheard of units of which a peer sent the rest.
+    /// Of the next bytes, how many were overheard in units that a peer completed.
     pub from_repair: u64,
-    /// Bytes of what comes next that are of an overheard unit.
+    /// Of the next bytes, how many are of an overheard unit.
     pub from_air: u64,
-    /// What it was sent so far, by source.
+    /// The bytes sent so far, by source.
     pub sent: Sent,
-    /// The peer that was asked for it, if one was.
+    /// The peer that was asked for the object, if any.
     pub asked: Option<NodeId>,
 }
 
-/// Bytes that a client was sent.
+/// Bytes sent to a client, by source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     pub local: u64,
@@ -168,23 +168,23 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// All of it.
+    /// The sum of all sources.
     pub fn total(&self) -> u64 {
         self.local + self.peer + self.origin + self.overheard + self.repaired
     }
 }
 
-/// Where the rest of an object comes from.
+/// The source of the rest of an object.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A transfer that is under way.
+    /// A transfer under way.
     Incoming(FetchId),
-    /// A closed record.
+    /// A stored record.
     Closed(Rc<Record>),
 }
 
 impl Source {
-    /// The transfer that is under way, if one is.
+    /// The transfer, if one is under way.
     pub fn incoming(&self) -> Option<FetchId> {
         match self {
             Self::Incoming(fetch) => Some(*fetch),
@@ -193,16 +193,16 @@ impl Source {
     }
 }
 
-/// Part of a response's content.
+/// A part of a response's content.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
-    /// These bytes of the object; the end is [`u64::MAX`] as long as it is not known.
+    /// This range of the object; the end is [`u64::MAX`] while it is unknown.
     Object(Range<u64>),
-    /// Bytes between parts.
+    /// Text between ranges.
     Literal(Bytes),
 }
 
-/// An entry of a segment, and where its unit begins in the object.
+/// An entry of a segment, and the offset of its unit in the object.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     pub segment: Rc<Segment>,
@@ -211,13 +211,13 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// At the first entry.
+    /// A cursor at the first entry.
     pub fn begin(segment: Rc<Segment>) -> Self {
         let offset = segment.first_offset;
         Self { segment, entry: 0, offset }
     }
 
-    /// Moves forward to the entry that covers a position; false if none does.
+    /// Moves to the entry that covers a position; false if none does.
     pub fn advance(&mut self, position: u64) -> bool {
         if position < self.offset {
             (self.entry, self.offset) = (0, self.segment.first_offset);
@@ -232,7 +232,7 @@ impl Cursor {
         false
     }
 
-    /// What is listed from here to the end of the segment.
+    /// The entries from here to the end of the segment.
     pub fn entries(&self) -> &[Entry] {
         &self.segment.entries[self.entry..]
     }
@@ -259,7 +259,7 @@ impl ClientReader {
         }
     }
 
-    /// Where it reads in the object; `None` between parts and at the end.
+    /// Its position in the object; `None` between ranges and at the end.
     pub fn position(&self) -> Option<u64> {
         match self.pieces.front() {
             Some(Piece::Object(range)) => Some(range.start),
@@ -267,7 +267,7 @@ impl ClientReader {
         }
     }
 
-    /// So many bytes of the object were sent.
+    /// This many bytes of the object were sent.
     pub fn advance(&mut self, count: u64) {
         if let Some(Piece::Object(range)) = self.pieces.front_mut() {
             range.start += count;
@@ -277,7 +277,7 @@ impl ClientReader {
         }
     }
 
-    /// Where the last byte of the object that is wanted ends; `None` if that is not known.
+    /// The end of the last byte that it reads; `None` if unknown.
     pub fn end(&self) -> Option<u64> {
         let ends = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Object(range) => Some(range.end),
@@ -286,7 +286,7 @@ impl ClientReader {
         ends.max().filter(|end| *end < u64::MAX)
     }
 
-    /// The object has turned out to end here.
+    /// The object ends at this offset.
     pub fn ends(&mut self, length: u64) {
         for piece in &mut self.pieces {
             if let Piece::Object(range) = piece {

@@ -1,5 +1,5 @@
-//! All requests that are not answered yet: a table that all may read. `client` writes it, and
-//! `node/values.rs` where `object` says something of a reader.
+//! All requests that are being answered. Every machine may read this table; `client` writes it, and
+//! so does `node/values.rs` with what `object` says of readers.
 
 pub mod exchange;
 pub mod peer_reader;
@@ -15,7 +15,7 @@ use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 use wire::ChunkId;
 
-/// See the module.
+/// The exchanges by number; see the module.
 #[derive(Debug, Default)]
 pub struct Exchanges(Map<ExchangeId, Exchange>);
 
@@ -48,7 +48,7 @@ impl Exchanges {
         self.0.get(&id).is_some_and(|exchange| exchange.peer().is_some())
     }
 
-    /// How far a peer is with an object, if this is a peer that is told of one.
+    /// The state of a peer that reads an object.
     pub fn peer_reader(&self, id: ExchangeId) -> Option<&PeerReader> {
         match &self.0.get(&id)?.state {
             State::PeerReader(peer_reader) => Some(peer_reader),
@@ -56,7 +56,7 @@ impl Exchanges {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, for changing it.
     pub fn supplying_mut(&mut self, id: ExchangeId) -> Option<&mut PeerReader> {
         match &mut self.0.get_mut(&id)?.state {
             State::PeerReader(peer_reader) => Some(peer_reader),
@@ -72,7 +72,7 @@ impl Exchanges {
         }
     }
 
-    /// A growing object turns out to end here.
+    /// An object under way ends at this offset.
     pub fn object_ends(&mut self, id: ExchangeId, length: u64) {
         if let Some(exchange) = self.0.get_mut(&id)
             && let State::ClientReader(client_reader) = &mut exchange.state
@@ -81,7 +81,8 @@ impl Exchanges {
         }
     }
 
-    /// A growing object is closed: its readers go on from the store; perhaps no peer can fill holes in it.
+    /// An object is stored: its readers continue from the store. `unfillable`: peers cannot fill
+    /// its holes.
     pub fn read_closed(&mut self, id: ExchangeId, record: &Rc<Record>, unfillable: bool) {
         let source = Source::Closed(Rc::clone(record));
         match self.0.get_mut(&id).map(|exchange| &mut exchange.state) {
@@ -97,7 +98,7 @@ impl Exchanges {
         }
     }
 
-    /// Units of a hole have come for a reader from the origin; perhaps all.
+    /// Units of a hole have arrived from the origin for a reader. `all`: these were the last.
     pub fn mended(&mut self, id: ExchangeId, units: Vec<(ChunkId, Bytes)>, all: bool) {
         self.with_serving(id, |client_reader| {
             client_reader.waits &= units.is_empty();
@@ -108,7 +109,8 @@ impl Exchanges {
         });
     }
 
-    /// So many bytes do not come from a peer, as these readers count it; so many were added to what was overheard.
+    /// For these readers, `bytes` counted as a peer's were overheard; `mended` of them in units
+    /// that a peer completed.
     pub fn not_from_peer(&mut self, readers: &[ExchangeId], bytes: u64, mended: u64) {
         for reader in readers {
             self.with_serving(*reader, |client_reader| {
@@ -118,7 +120,7 @@ impl Exchanges {
         }
     }
 
-    /// The transfer that a client reads from while it grows.
+    /// The transfer that an exchange reads, if one is under way.
     pub fn reads_growing(&self, id: ExchangeId) -> Option<FetchId> {
         match &self.0.get(&id)?.state {
             State::ClientReader(client_reader) => client_reader.source.incoming(),
@@ -127,7 +129,7 @@ impl Exchanges {
         }
     }
 
-    /// A closed record that somebody reads has a transfer again, which fills its holes.
+    /// A reader of a stored record has a transfer again, which fills holes.
     pub fn reopen(&mut self, id: ExchangeId, fetch: FetchId) {
         match self.0.get_mut(&id).map(|exchange| &mut exchange.state) {
             Some(State::ClientReader(it)) => it.source = Source::Incoming(fetch),

@@ -1,4 +1,4 @@
-//! Telling a peer of an object, and sending it the units that it asks for.
+//! A peer that gets an object's manifest and the units that it wants.
 
 use crate::exchanges::exchange::Source;
 use crate::hasher::Set;
@@ -10,53 +10,54 @@ use std::ops::Range;
 use wire::peer::Want;
 use wire::{ChunkId, Instant, NodeId, RecordId};
 
-/// Units that one request may have wanted and not got, at most: the windows of many readers behind a peer.
+/// One request may have at most this many unanswered wants: the windows of many readers behind a
+/// peer.
 pub const WANTS_MAX: usize = 2048;
-/// And all requests of a peer together.
+/// The same limit for all requests of a peer together.
 pub const PEER_WANTS_MAX: usize = 16 * 1024;
-/// Requests that one peer may have under way, at most.
+/// One peer may have at most this many requests under way.
 pub const REQUESTS_MAX: usize = 128;
 
-/// A want takes this many bytes beside the ranges that it names: itself, and a unit on its way.
+/// The memory that a want takes in bytes, without its ranges: itself, and a unit in flight.
 const WANT_COST: u64 = 256;
 
-/// How far a peer is with an object.
+/// A peer's progress through an object.
 #[derive(Debug)]
 pub struct PeerReader {
     pub source: Source,
     pub record: RecordId,
-    /// Who it is.
+    /// The peer that reads.
     pub peer: NodeId,
-    /// The next segment of the manifest it is to get.
+    /// The next segment of the manifest to send.
     pub segment: u32,
-    /// It has the whole manifest.
+    /// The whole manifest has been sent.
     pub told: bool,
-    /// Segments that begin before this offset are welcome.
+    /// Segments that begin before this offset may be sent.
     pub manifest_credit: u64,
-    /// When it last wanted or welcomed something.
+    /// When the peer last sent a want or credit.
     pub moved: Instant,
-    /// What it wants, in the order it asked.
+    /// Its wants, oldest first.
     pub wants: Wants,
-    /// Those of them that no segment in memory lists: how long they are only the peer says.
+    /// Wanted units that no segment in memory lists: only the peer states their length.
     pub unlisted: Set<ChunkId>,
-    /// The segment that listed the unit which was wanted last.
+    /// The segment that listed the unit wanted last.
     pub claimed: u32,
-    /// Units that the disk gave for it, and that are not sent yet.
+    /// Units read from the disk and not sent yet.
     pub ahead: VecDeque<(ChunkId, Bytes)>,
-    /// Bytes of units that the disk was asked for.
+    /// Bytes of units that are being read from the disk.
     pub reserved: u64,
-    /// It gets what follows as bytes, by this exchange.
+    /// The exchange that sends it loose bytes, if there is one.
     pub flow: Option<ExchangeId>,
     /// Holes in the object cannot be filled.
     pub unfillable: bool,
-    /// The disk was asked for a unit.
+    /// A unit is being read from the disk.
     pub reading: bool,
-    /// The catalogue was asked for a segment.
+    /// A segment is being read from the catalogue.
     pub turning: bool,
 }
 
 impl PeerReader {
-    /// A peer that asks so has wanted nothing yet.
+    /// A peer that has wanted nothing yet.
     pub fn new(
         peer: NodeId,
         trail: &Trail,
@@ -84,8 +85,8 @@ impl PeerReader {
         }
     }
 
-    /// It has got units elsewhere: what was not sent yet will not be; answers how many. What was asked of the next
-    /// one for them comes all the same, and is kept.
+    /// Drops wants of units that the peer has got elsewhere; returns their number. Units already
+    /// requested upstream still arrive, and are kept.
     pub fn unwant(&mut self, names: &[ChunkId], now: Instant) -> usize {
         let before = self.wants.len();
         let names: Set<&ChunkId> = names.iter().collect();
@@ -95,18 +96,18 @@ impl PeerReader {
         before - self.wants.len()
     }
 
-    /// Where the peer is, as far as is known: the units before that it holds, or has asked for.
+    /// The peer's approximate position: it holds or wants the units before it.
     pub fn position(&self) -> u64 {
         self.manifest_credit.saturating_sub(MANIFEST_CREDIT)
     }
 
-    /// Memory for units that were read for it, or are being read, in bytes.
+    /// Memory of units read or being read for it, in bytes.
     pub fn read_bytes(&self) -> u64 {
         self.reserved + self.ahead.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>()
     }
 }
 
-/// Units that a peer wants of one request, in the order it asked, and what they take of memory.
+/// The units that a peer wants for one request, oldest first, and their memory.
 #[derive(Debug, Default)]
 pub struct Wants {
     queue: VecDeque<Want>,
@@ -114,17 +115,17 @@ pub struct Wants {
 }
 
 impl Wants {
-    /// What a want takes, in bytes: its place here, and one among the units on their way to us.
+    /// The memory that a want takes in bytes: its entry here, and one among the units in flight.
     pub fn cost(want: &Want) -> u64 {
         WANT_COST + (want.missing.len() * size_of::<Range<u32>>()) as u64
     }
 
-    /// What all take, in bytes.
+    /// The memory of all wants in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Appends what is wanted.
+    /// Appends wants.
     pub fn extend(&mut self, wants: impl IntoIterator<Item = Want>) {
         for want in wants {
             self.bytes += Self::cost(&want);
@@ -132,40 +133,40 @@ impl Wants {
         }
     }
 
-    /// The one that comes next.
+    /// The oldest want.
     pub fn front(&self) -> Option<&Want> {
         self.queue.front()
     }
 
-    /// The one that came next is done with.
+    /// Removes the oldest want.
     pub fn pop_front(&mut self) {
         self.bytes -= self.queue.pop_front().map_or(0, |want| Self::cost(&want));
         self.shrink();
     }
 
-    /// Keeps those that this says of.
+    /// Keeps only the wants for which `keep` is true.
     pub fn retain(&mut self, keep: impl Fn(&Want) -> bool) {
         self.queue.retain(keep);
         self.bytes = self.queue.iter().map(Self::cost).sum();
         self.shrink();
     }
 
-    /// All, in order.
+    /// All wants, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Want> {
         self.queue.iter()
     }
 
-    /// How many.
+    /// The number of wants.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether nothing is wanted.
+    /// Whether there are no wants.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// What was long once must not keep its memory.
+    /// A queue that was long once must not keep its memory.
     fn shrink(&mut self) {
         if self.queue.len() < self.queue.capacity() / 4 {
             self.queue.shrink_to(self.queue.capacity() / 2);

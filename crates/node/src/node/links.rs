@@ -1,4 +1,4 @@
-//! What peers say, and what follows from it.
+//! Events and messages of peers, handed to the machine that handles each.
 
 use super::Node;
 use crate::events::{self, Events, LinkEnd, Stale};
@@ -103,7 +103,7 @@ impl Node {
             },
             Message::Have(names) => hints::hold(cx, peer, names),
             Message::Withdraw(names) => hints::let_go(cx, peer, &names),
-            // The rest is between the connections.
+            // The other messages are handled in `peers`.
             Message::Hello(_) | Message::Token(_) | Message::Ping(_) | Message::Pong(_) => {}
         }
     }

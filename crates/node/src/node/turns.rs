@@ -1,5 +1,5 @@
-//! The loop at the end of each input: what machines and peers said, then readers, then transfers, then a request of
-//! a peer that waited for memory, until nobody can go on.
+//! The loop at the end of each input: it handles values of machines, events of peers, readers,
+//! transfers, and peers' requests that waited for memory, until nothing can go on.
 
 use super::{Node, way};
 use crate::exchanges::exchange::{Exchange, Source};
@@ -8,14 +8,15 @@ use crate::publish;
 use crate::turns::{Fresh, TURNS_MAX, Turn, VALUES_MAX};
 
 impl Node {
-    /// Lets everybody go on who can.
+    /// Gives turns to all that can go on.
     pub(super) fn take_turns(&mut self) {
         let crowded = self.cx.is_crowded();
         if let Some(mesh) = &mut self.cx.mesh {
             mesh.peers.accept_chunks(!crowded);
         }
         let mut turns = 0;
-        // Whatever might go on without getting on must not stop the rest: it goes on at the next input.
+        // A reader or transfer that makes no progress must not block the rest: it continues at the
+        // next input.
         self.hand_over_all();
         while turns <= TURNS_MAX && self.take_turn() {
             self.hand_over_all();
@@ -24,7 +25,7 @@ impl Node {
         debug_assert!(turns <= TURNS_MAX, "something goes on without getting on");
     }
 
-    /// Hands over what machines have to say, and what they have to say to that.
+    /// Hands over all values, and the values that follow from them.
     fn hand_over_all(&mut self) {
         let mut values = 0;
         while values <= VALUES_MAX && self.hand_over() {
@@ -33,13 +34,14 @@ impl Node {
         debug_assert!(values <= VALUES_MAX, "machines talk without end");
     }
 
-    /// Lets the next one go on; false if nobody can.
+    /// Gives one turn; false if nothing can go on.
     fn take_turn(&mut self) -> bool {
         if let Some(event) = self.cx.mesh.as_mut().and_then(|mesh| mesh.peers.poll_event()) {
             self.peer_event(event);
         } else if let Some((reader, fresh)) = self.cx.turns.next_reader() {
             self.read(reader, fresh);
         } else if let Some((id, turn)) = self.cx.turns.next_transfer() {
+            // A reader may have joined since the end was marked.
             let of_nobody = self.object.is_unwanted(&self.cx, id)
                 || self.client.misses.is_unwanted(&self.cx, id);
             if turn == Turn::End && of_nobody {
@@ -58,7 +60,7 @@ impl Node {
         true
     }
 
-    /// Hands over what machines have to say; false if they have nothing to say.
+    /// Hands over one value; false if there is none.
     fn hand_over(&mut self) -> bool {
         if let Some(value) = self.client.poll() {
             self.client_says(value);
@@ -80,7 +82,7 @@ impl Node {
         true
     }
 
-    /// A reader goes on: what it needs next is wanted before it is sent what is here.
+    /// A reader's turn: missing units are requested before stored ones are sent.
     fn read(&mut self, id: ExchangeId, fresh: Option<Fresh>) {
         let Some(exchange) = self.cx.exchanges.get(&id) else { return };
         let before = exchange.position();

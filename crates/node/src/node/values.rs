@@ -1,4 +1,4 @@
-//! What machines say to each other: each value goes to the machine that it is for. Nothing is decided here.
+//! Hands each value of a machine to the machine that it is for. Nothing is decided here.
 
 use super::{Node, way};
 use crate::events::Event;
@@ -115,31 +115,31 @@ impl Node {
         }
     }
 
-    /// A response has ended, well or not.
+    /// A response has ended, completely or with an error.
     pub(super) fn ends(&mut self, id: FetchId, result: Result<(), FetchError>) {
         if self.object.handle_end(&mut self.cx, id, result.is_ok()) {
             return;
         }
-        // The peer beside which an origin was asked may still answer.
+        // The peer that was asked before the origin may still answer.
         if !self.client.misses.is_asking(id) || !self.source.falls_back_from_race(&mut self.cx, id)
         {
             self.client.handle_end(&mut self.cx, id, result);
         }
     }
 
-    /// Nothing more of a transfer is wanted.
+    /// A transfer has ended.
     fn over(&mut self, id: FetchId) {
         self.publish.handle_ended(&mut self.cx, id);
         self.source.end(&mut self.cx, id);
         if let Some(ear) = &mut self.cx.ear {
             ear.unwant(self.cx.now, &self.cx.in_flight.wants_of(id));
         }
-        // Others may have waited for units that were asked for by this one.
+        // Readers of other transfers may have waited for its units.
         let waiters = self.cx.in_flight.remove_all(id);
         self.cx.turns.all_ready(waiters);
     }
 
-    /// Breaks off a transfer.
+    /// Cancels a transfer.
     pub(super) fn cancel(&mut self, id: FetchId) {
         let is_put = self.publish.has(id);
         self.client.misses.forget(id);

@@ -1,4 +1,5 @@
-//! The list of what is published here: it is read from the catalogue, and changed there, before anybody is answered.
+//! The list of published objects: read from the catalogue, and changed there before any request is
+//! answered.
 
 use super::{Publish, Waiter, answer};
 use crate::catalogue::{LIST, Object, Published, PublishedInfo};
@@ -12,37 +13,38 @@ use std::collections::BTreeMap;
 use store::{CATALOGUE_FILE, Change};
 use wire::{Instant, Oid};
 
-/// Whether the list is known.
+/// The state of the list.
 #[derive(Debug, Default)]
 pub enum List {
-    /// The catalogue is still to be asked for it.
+    /// Not requested from the catalogue yet.
     #[default]
     Unasked,
-    /// It was asked, and has not answered: who wants to publish so many bytes meanwhile waits.
+    /// Requested. These exchanges wait to publish files of so many bytes.
     Asked(Vec<(ExchangeId, u64)>),
-    /// It is there, for all that is known, and cannot be read; when it is to be tried again, if it is not being.
+    /// The catalogue may have a list, but it cannot be read. The time of the next attempt, unless
+    /// one is under way.
     Unread(Option<Instant>),
-    /// It is: nothing changes it but what is done here.
+    /// Known: from now on only this node changes it.
     Loaded,
 }
 
 impl Publish {
-    /// All that is published here, by name.
+    /// All objects published here, by name.
     pub fn list(&self, cx: &Context) -> Result<Vec<PublishedInfo>, PutError> {
         if self.is_unread() { Err(PutError::Unlisted) } else { Ok(cx.published.infos()) }
     }
 
-    /// Whether the list is there, for all that is known, and cannot be read.
+    /// Whether the catalogue may have a list that cannot be read.
     pub fn is_unread(&self) -> bool {
         matches!(self.list, List::Unread(_))
     }
 
-    /// When the list is to be tried again.
+    /// The time of the next attempt to read the list.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if let List::Unread(again_at) = self.list { again_at } else { None }
     }
 
-    /// Time has passed.
+    /// Reads the list again, if that is due.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         if let List::Unread(again_at) = &mut self.list
             && again_at.take_if(|at| *at <= cx.now).is_some()
@@ -51,19 +53,19 @@ impl Publish {
         }
     }
 
-    /// Asks for the list, once.
+    /// Requests the list, once.
     pub fn load(&mut self, cx: &mut Context) {
         if let List::Unasked = self.list {
             self.list = List::Asked(Vec::new());
-            // What is to be kept is not known yet.
+            // Until the list is known, any unit may belong to a published object.
             cx.chunks.reclaim_nothing(true);
             cx.out.push_back(Output::Store(StoreOutput::Lookup(LIST)));
         }
     }
 
-    /// The catalogue has the list, or none.
+    /// The catalogue's answer: the list, or none.
     pub fn handle_list(&mut self, cx: &mut Context, bytes: Option<&[u8]>) {
-        // No list is an empty one; one that means nothing is not.
+        // No list means that nothing is published; one that cannot be decoded does not.
         let decode = |bytes| Published::decode(bytes, &cx.config.secret);
         match bytes.map_or(Some(BTreeMap::new()), decode) {
             Some(objects) => self.list_read(cx, objects),
@@ -86,8 +88,8 @@ impl Publish {
         self.walk_on(cx);
     }
 
-    /// The list is not to be had. Until it is, nothing is put, which would take its place, and nothing is
-    /// reclaimed, which may be promised.
+    /// The list cannot be read. Until it can, nothing is published, because a new list would
+    /// replace it; and no unit is evicted, because it may belong to a published object.
     pub fn handle_list_unread(&mut self, cx: &mut Context) {
         let again_at = Some(cx.now + STORE_RETRY);
         let early = match &mut self.list {
@@ -109,7 +111,7 @@ impl Publish {
         ));
     }
 
-    /// An object is not to be published here any more.
+    /// Withdraws a published object.
     pub fn handle_withdraw(&mut self, cx: &mut Context, exchange: ExchangeId, name: Oid) {
         let Some(object) = cx.published.objects.remove(&name) else {
             let unread = self.is_unread();
@@ -125,7 +127,7 @@ impl Publish {
         self.unmark(cx);
     }
 
-    /// Has the catalogue make changes, and write the list as it is now.
+    /// Makes these changes in the catalogue together with the list as it is now.
     pub(super) fn change(&mut self, cx: &mut Context, mut changes: Vec<Change>, waiter: Waiter) {
         let put = Change::Put { key: LIST, row: cx.published.encode(), records: Vec::new() };
         changes.extend([put, Change::Keep { key: LIST }]);
@@ -135,7 +137,7 @@ impl Publish {
         cx.dirty();
     }
 
-    /// The catalogue has entered an object, or taken it out, or could not; false if that was not asked.
+    /// The catalogue has made a change, or failed to; false if the change was not for publishing.
     pub fn handle_changed(&mut self, cx: &mut Context, ticket: Ticket, done: bool) -> bool {
         let Some(waiter) = self.changes.remove(&ticket) else { return false };
         if !done {
@@ -150,7 +152,7 @@ impl Publish {
         true
     }
 
-    /// All is as it was before somebody wanted it otherwise.
+    /// Restores the state before a change that failed.
     fn undo(&mut self, cx: &mut Context, waiter: Waiter) {
         match waiter.before {
             Some(before) => cx.published.objects.insert(waiter.name, before),
@@ -164,13 +166,13 @@ impl Publish {
         self.unmark(cx);
     }
 
-    /// Makes all that was written durable, for somebody.
+    /// Starts a sync; the waiters are answered when it has made all writes durable.
     pub(super) fn sync_for(&mut self, cx: &mut Context, waiters: Vec<Waiter>) {
         let sync = cx.sync();
         self.undurable.extend(waiters.into_iter().map(|waiter| (sync, waiter)));
     }
 
-    /// What was written before a sync is durable, or could not be made so.
+    /// All that was written before a sync is durable, or could not be made so.
     pub fn handle_synced(&mut self, cx: &mut Context, sync: u64, done: bool) {
         while self.undurable.front().is_some_and(|(awaited, _)| *awaited <= sync) {
             let Some((_, waiter)) = self.undurable.pop_front() else { return };
@@ -186,8 +188,8 @@ impl Publish {
     }
 }
 
-/// What was put under another mesh key stays, lest a mistake in the configuration costs it; but nobody
-/// can be given it, and that is said.
+/// Objects published under another mesh key stay, in case the key in the configuration is a
+/// mistake. No client can get them, so the operator is told.
 fn say_foreign(cx: &mut Context) {
     let foreign = cx.published.foreign();
     if foreign > 0 {

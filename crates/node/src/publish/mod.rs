@@ -1,13 +1,15 @@
-//! Publishing: files that are put here get a name, are kept, and others are told of them.
+//! Publishing: files put here get a name and are kept, and neighbours are told of them.
 //!
-//! *What this is:* a machine. It owns what is on its way to being published or taken back, and the walk through the
-//! manifests of what is published, by which its units are kept; what is published stands in
-//! [`Published`](crate::catalogue::Published), which it alone writes. *Who calls it:* `node.rs`, by `handle_*`; what
-//! it wants of others is polled. *What it never does:* hold a file's bytes, or more of its manifest than one digest
-//! for each segment; see a transfer, or who asks for what is published.
+//! *What it owns:* files being published or withdrawn, and the walk through the manifests of
+//! published objects, which marks their units as kept. The published objects are in
+//! [`Published`](crate::catalogue::Published), which only this machine writes. *Who calls it:*
+//! `node.rs`, by `handle_*`; its values are polled. *What it never does:* hold a file's bytes, or
+//! more of its manifest than a digest for each segment; look at a transfer, or at requests for
+//! published objects.
 //!
-//! *What survives a crash:* what was answered for. The list, the row and the manifest of an object are
-//! changed together; units are written before, and are marked to be kept anew at each start.
+//! *What survives a crash:* every object whose publication was confirmed. An object's list entry,
+//! row and manifest are changed together; its units are written before, and marked as kept again at
+//! each start.
 
 mod list;
 mod pin;
@@ -24,63 +26,63 @@ use put::Put;
 use std::collections::VecDeque;
 use wire::Oid;
 
-/// See the module.
+/// The machine; see the module.
 #[derive(Debug, Default)]
 pub struct Publish {
     list: List,
-    /// Files that are being put.
+    /// Files being put.
     puts: Map<FetchId, Put>,
-    /// Changes that the catalogue was asked for.
+    /// Changes requested from the catalogue.
     changes: Map<Ticket, Waiter>,
-    /// Objects whose units are to be marked.
+    /// Objects whose units are still to be marked.
     to_walk: VecDeque<Oid>,
     walk: Option<Walk>,
-    /// Who waits for an object to be walked through.
+    /// Requests that wait for an object's walk.
     unwalked: Vec<Waiter>,
-    /// Units are marked that no object needs any more.
+    /// Units may be marked that no object needs any more.
     overmarked: bool,
-    /// Who waits until all that was written is durable, and for which sync.
+    /// Requests that wait for a sync, with its number.
     undurable: VecDeque<(u64, Waiter)>,
     values: VecDeque<Value>,
 }
 
-/// What is wanted of others.
+/// What this machine tells the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A file of so many bytes comes in by this transfer.
+    /// Begin to take in a file of this many bytes by this transfer.
     Begin(FetchId, u64),
-    /// A file is not to come in any more.
+    /// Stop taking in a file.
     End(FetchId),
 }
 
-/// Somebody who waits until something is done about an object.
+/// A request that waits for an object to be published or withdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiter {
     exchange: ExchangeId,
     name: Oid,
-    /// It is taken back; else published.
+    /// True: the object is withdrawn. False: it is published.
     withdraws: bool,
-    /// The object as it was published before, which is what the catalogue has if it fails.
+    /// The object's entry before, which is restored if the catalogue fails.
     before: Option<Object>,
 }
 
 impl Publish {
-    /// Gives out one thing that is wanted of others; drain it until `None`.
+    /// Takes the next value; call until `None`.
     pub fn poll(&mut self) -> Option<Value> {
         self.values.pop_front()
     }
 
-    /// Files that come in.
+    /// The number of files being put.
     pub fn coming(&self) -> usize {
         self.puts.len()
     }
 
-    /// Whether a file comes in by a transfer.
+    /// Whether this transfer takes in a file.
     pub fn has(&self, id: FetchId) -> bool {
         self.puts.contains_key(&id)
     }
 
-    /// Whoever wanted to publish, or to take something back, has left: nobody is to be told.
+    /// A client that was publishing or withdrawing has left, and needs no answer.
     pub fn handle_gone(&mut self, exchange: ExchangeId) {
         if let List::Asked(early) = &mut self.list {
             early.retain(|(other, _)| *other != exchange);
@@ -89,13 +91,13 @@ impl Publish {
         self.values.extend(self.puts.iter().find_map(of).map(Value::End));
     }
 
-    /// Bytes that are published, or will be when what is under way has come.
+    /// Bytes of all published objects and of those being put.
     pub fn bytes(&self, cx: &Context) -> u64 {
         let puts = self.puts.values().map(|put| put.bytes);
         puts.fold(cx.published.bytes(), u64::saturating_add)
     }
 
-    /// Whether files are on their way to being published: their units are marked, and no object has them yet.
+    /// Whether a file is being published: its units are marked, but no object lists them yet.
     fn is_busy(&self) -> bool {
         let is_entered = self.changes.values().all(|waiter| waiter.withdraws);
         !self.puts.is_empty() || !is_entered || !self.unwalked.is_empty()

@@ -1,6 +1,6 @@
-//! Keeping what is published: at each start, and after each change, the manifests of published objects
-//! are walked through, and their units marked so that they outlast what is only cached. Meanwhile
-//! nothing is reclaimed.
+//! Keeps what is published: at each start and after each change, the manifests of published objects
+//! are walked, and their units marked so that they are not evicted. During the walk nothing is
+//! evicted.
 
 use super::list::List;
 use super::{Publish, Waiter, answer};
@@ -15,7 +15,7 @@ use crate::output::{Output, StoreOutput};
 use content::Root;
 use wire::{ObjectKey, Oid, RecordId};
 
-/// Where the marking of an object's units is.
+/// The walk through an object's manifest.
 #[derive(Debug)]
 pub struct Walk {
     pub name: Oid,
@@ -28,19 +28,19 @@ pub struct Walk {
 enum Step {
     /// The object's row.
     Row,
-    /// The next segment of its manifest, of those that the root certifies.
+    /// The next segment of the manifest; the root certifies it.
     Segment { record: RecordId, root: Root, next: u32 },
 }
 
 impl Publish {
-    /// Units are marked that no object needs any more. All marks are taken off, and those of what is
-    /// published set again, because objects may share units: once no file is on its way.
+    /// Units may be marked that no object needs any more. Since objects may share units, all marks
+    /// are removed and set again, once no file is being put.
     pub(super) fn unmark(&mut self, cx: &mut Context) {
         self.overmarked = true;
         self.walk_on(cx);
     }
 
-    /// Goes on with the next object, if none is being walked through.
+    /// Begins the walk of the next object, unless one is under way.
     pub(super) fn walk_on(&mut self, cx: &mut Context) {
         if self.walk.is_some() || !matches!(self.list, List::Loaded) {
             return;
@@ -52,7 +52,7 @@ impl Publish {
         cx.out.push_back(Output::Store(StoreOutput::Lookup(key)));
     }
 
-    /// The next object to be walked through, and where its row rests.
+    /// The next object to be walked, and its row's key.
     fn next_to_walk(&mut self, cx: &mut Context) -> Option<(Oid, ObjectKey)> {
         loop {
             let Some(name) = self.to_walk.pop_front() else {
@@ -66,13 +66,13 @@ impl Publish {
             };
             match cx.published.objects.get(&name) {
                 Some(object) => return Some((name, object.key)),
-                // It was taken back before it was all here.
+                // The object was withdrawn before all of it was marked.
                 None => self.answer_unwalked(cx, &name, PutError::Unknown),
             }
         }
     }
 
-    /// The catalogue has a row, perhaps that of the object that is being walked through, or none.
+    /// A row was read from the catalogue; it may be that of the walked object.
     pub fn handle_row(&mut self, cx: &mut Context, key: ObjectKey, bytes: Option<&[u8]>) {
         let Some(walk) = self.walk.as_mut().filter(|walk| walk.key == key) else { return };
         if let Step::Segment { .. } = walk.step {
@@ -101,7 +101,7 @@ impl Publish {
         }
     }
 
-    /// A segment of a manifest was read, perhaps for the walk, or is gone.
+    /// A segment was read, perhaps for the walk; `None` if it is gone.
     pub fn handle_segment(
         &mut self,
         cx: &mut Context,
@@ -126,14 +126,14 @@ impl Publish {
         if lacks { self.walked(cx, false) } else { self.ask_segment(cx) }
     }
 
-    /// A record is gone, perhaps of a published object.
+    /// A record was removed, perhaps that of a published object.
     pub fn handle_forgotten(&self, cx: &mut Context, record: RecordId) {
         if let Some(name) = cx.published.of_record(record) {
             spoil(cx, &name);
         }
     }
 
-    /// An object has been walked through, or something of it is not here.
+    /// A walk has ended. `whole`: all units of the object are stored.
     fn walked(&mut self, cx: &mut Context, whole: bool) {
         let Some(Walk { name, .. }) = self.walk.take() else { return };
         if !whole {
@@ -152,7 +152,7 @@ impl Publish {
         self.unwalked.extract_if(.., |waiter| waiter.name == *name).collect()
     }
 
-    /// Whoever waits for an object to be walked through waits in vain.
+    /// Answers the requests that wait for an object's walk with an error.
     pub(super) fn answer_unwalked(&mut self, cx: &mut Context, name: &Oid, error: PutError) {
         for waiter in self.take_unwalked(name) {
             answer(cx, waiter.exchange, Err(error));
@@ -160,7 +160,7 @@ impl Publish {
     }
 }
 
-/// Something of a published object is gone: nobody is sent here for it until it is put again.
+/// Part of a published object is lost: this node no longer announces it until it is put again.
 fn spoil(cx: &mut Context, name: &Oid) {
     if cx.published.set_whole(name, false) {
         hints::leads_elsewhere(cx);

@@ -1,5 +1,5 @@
-//! Putting a file: it comes in like an origin's body, is cut and written like one, and gets its name and is
-//! entered under it once the disk has all of it.
+//! Putting a file: it is received, cut and written like an origin's body. When all of it is on
+//! disk, it gets its name, and is entered in the catalogue.
 
 use super::list::List;
 use super::{Publish, Value, Waiter, answer};
@@ -14,21 +14,20 @@ use std::rc::Rc;
 use store::Change;
 use wire::{ObjectKey, Oid};
 
-/// What is published here and is to be kept takes one part in so many of the store, at most: what is
-/// only cached needs room, too.
+/// Published objects take at most the store's size divided by this: cached objects need room, too.
 const SHARE: u64 = 2;
 
-/// A file while it comes.
+/// A file being put.
 #[derive(Debug)]
 pub struct Put {
     pub exchange: ExchangeId,
-    /// Its length, as was announced.
+    /// Its announced length.
     pub bytes: u64,
-    /// Of all that has come.
+    /// The hash of all bytes so far.
     hasher: blake3::Hasher,
-    /// Of each segment of its manifest so far.
+    /// The digest of each segment so far.
     segments: Vec<[u8; 32]>,
-    /// What will be said if it ends now.
+    /// The answer if it ends now.
     error: PutError,
 }
 
@@ -38,13 +37,13 @@ impl Put {
         Self { exchange, bytes, hasher, segments: Vec::new(), error: PutError::Broken }
     }
 
-    /// Notes the next segment of its manifest; false if there are more than a root can have.
+    /// Adds a segment of the manifest; false if there are more than a root can hold.
     fn listed(&mut self, segment: &Segment) -> bool {
         self.segments.push(Segment::digest(&segment.encode()));
         self.segments.len() <= Root::SEGMENTS_MAX
     }
 
-    /// What certifies the file, now that all of it has come; `None` if it is too long for that.
+    /// The root of the complete file; `None` if it is too long for one.
     fn root(self) -> Option<Root> {
         let content = *self.hasher.finalize().as_bytes();
         let fits = self.segments.len() <= Root::SEGMENTS_MAX;
@@ -53,7 +52,7 @@ impl Put {
 }
 
 impl Publish {
-    /// Somebody wants to publish a file of this length.
+    /// A client wants to publish a file of this length.
     pub fn handle_put(&mut self, cx: &mut Context, exchange: ExchangeId, bytes: u64) {
         self.load(cx);
         match &mut self.list {
@@ -91,14 +90,15 @@ impl Publish {
         if cx.store_works() { Ok(()) } else { Err(PutError::Store) }
     }
 
-    /// Bytes of a body have come, perhaps of a file.
+    /// Bytes of a body have arrived, perhaps of a file.
     pub fn handle_bytes(&mut self, id: FetchId, bytes: &[u8]) {
         if let Some(put) = self.puts.get_mut(&id) {
             put.hasher.update(bytes);
         }
     }
 
-    /// The manifest of what comes has another segment: ends a file if no name can certify so many.
+    /// A manifest has another segment. If it belongs to a file and is one too many for a root, the
+    /// file is refused.
     pub fn handle_listed(&mut self, cx: &Context, id: FetchId, segment: &Segment) {
         let Some(put) = self.puts.get_mut(&id) else { return };
         if !put.listed(segment) {
@@ -107,14 +107,14 @@ impl Publish {
         }
     }
 
-    /// The store did not take all of what comes.
+    /// The store did not take all of a transfer.
     pub fn handle_refused(&mut self, id: FetchId) {
         if let Some(put) = self.puts.get_mut(&id) {
             put.error = PutError::Store;
         }
     }
 
-    /// A transfer is over. If it was of a file, that has failed.
+    /// A transfer has ended. If it was a file, publishing has failed.
     pub fn handle_ended(&mut self, cx: &mut Context, id: FetchId) {
         if let Some(put) = self.puts.remove(&id) {
             cx.chunks.keep_for_nobody(id);
@@ -123,7 +123,7 @@ impl Publish {
         }
     }
 
-    /// The disk has all of a file: it gets its name, and is entered under it.
+    /// All of a file is on disk: it gets its name and is entered in the catalogue.
     pub fn handle_written(&mut self, cx: &mut Context, id: FetchId, written: &Record) {
         let Some(put) = self.puts.remove(&id) else { return };
         cx.chunks.keep_for_nobody(id);
@@ -137,8 +137,8 @@ impl Publish {
         };
         let name = root.name();
         let key = named::key(&name, &cx.config.secret);
-        // What was put before is put again: it may have lost something. Without units to be sealed, perhaps
-        // under another mesh key.
+        // A file published before may be put again, because part of it was lost. If its old entry
+        // is from another mesh key, that entry is replaced.
         let before = cx.published.objects.get(&name).copied();
         let (same, other) = (before.filter(|it| !it.foreign), before.filter(|it| it.foreign));
         let (bytes, since) = (root.length, cx.date());
@@ -157,7 +157,7 @@ impl Publish {
     }
 }
 
-/// What enters an object into the catalogue.
+/// The changes that enter an object in the catalogue.
 fn enter(cx: &mut Context, key: ObjectKey, name: &Oid, record: Record) -> [Change; 2] {
     let mut row = Row::default();
     if cx.config.secret == OPEN_KEY {
@@ -170,7 +170,7 @@ fn enter(cx: &mut Context, key: ObjectKey, name: &Oid, record: Record) -> [Chang
     [put, Change::Keep { key }]
 }
 
-/// The most bytes of a file that a name can certify here for certain.
+/// The length in bytes up to which a file is certain to fit a root.
 fn named_bytes_max(cx: &Context) -> u64 {
     Root::bytes_max(cx.config.profile, cx.sealer.is_some())
 }

@@ -1,25 +1,25 @@
-//! Content of an origin on its way to units and a manifest. Where there is a mesh key, units leave here
-//! sealed: what is clear of an object is in this file's tail, and on its way to clients.
+//! Cuts an origin's content into units and lists them in a manifest. With a mesh key, units are
+//! sealed here: only this file's tail, and bytes sent to clients, are in clear.
 
 use bytes::Bytes;
 use content::{Cut, Cutter, Entry, Key, ManifestBuilder, Profile, Sealer, Segment};
 use std::rc::Rc;
 use wire::ChunkId;
 
-/// Cuts content, seals the units if that is wished, names them, and lists them.
+/// Cuts content, seals units if there is a key, names and lists them.
 #[derive(Debug)]
 pub struct Cutting {
     profile: &'static Profile,
     cutter: Cutter,
     sealer: Option<Sealer>,
     builder: ManifestBuilder,
-    /// Bytes behind the last cut.
+    /// Bytes after the last cut.
     tail: Vec<u8>,
-    /// Bytes before the last cut.
+    /// The number of bytes before the last cut.
     cut: u64,
-    /// The body pauses.
+    /// The body pauses inside a unit.
     pub pauses: bool,
-    /// Nobody reads it any more, and it waits for somebody to come back.
+    /// The last reader has left, and the transfer waits for one to return.
     pub awaits_resume: bool,
 }
 
@@ -27,13 +27,13 @@ pub struct Cutting {
 #[derive(Debug)]
 pub struct Fresh {
     pub id: ChunkId,
-    /// As it is kept: sealed, or clear.
+    /// Its bytes as stored: sealed or clear.
     pub bytes: Bytes,
-    /// What opens it, if it was sealed here.
+    /// The key that opens it, if it was sealed here.
     pub key: Option<Key>,
-    /// Where it ends in the object.
+    /// Its end in the object.
     pub end: u64,
-    /// Whether what is collected is to be written with it.
+    /// Whether the collected group is written with it.
     pub parent_end: bool,
 }
 
@@ -51,7 +51,7 @@ impl Cutting {
         }
     }
 
-    /// Takes in content, and gives out the units that it completes.
+    /// Takes content; returns the units that it completes.
     pub fn take(&mut self, bytes: &Bytes) -> Vec<Fresh> {
         let (mut rest, mut fresh) = (&bytes[..], Vec::new());
         while let Some(cut) = self.cutter.cut(rest) {
@@ -63,14 +63,14 @@ impl Cutting {
         fresh
     }
 
-    /// The content has ended: gives out the last unit.
+    /// The content has ended: returns the last unit.
     pub fn end(&mut self) -> Option<Fresh> {
         let cut = self.cutter.finish()?;
         Some(self.complete(&[], Cut { parent_end: true, ..cut }))
     }
 
     fn complete(&mut self, head: &[u8], cut: Cut) -> Fresh {
-        // The one copy on the way in: a unit outlives the buffer that it came in.
+        // The only copy of received content: a unit outlives the buffer in which it arrived.
         let mut unit = if self.tail.is_empty() {
             head.to_vec()
         } else {
@@ -85,18 +85,18 @@ impl Cutting {
         Fresh { id, bytes, key, end: self.cut, parent_end: cut.parent_end }
     }
 
-    /// Lists a unit in the manifest; gives out the segment that it did not fit into any more.
+    /// Lists a unit in the manifest; returns the previous segment if that is full.
     pub fn list(&mut self, unit: &Fresh) -> Option<Segment> {
         let length = unit.bytes.len() as u32;
         self.builder.push(Entry { id: unit.id, length, parent_end: unit.parent_end, key: unit.key })
     }
 
-    /// Units listed in the segment that is open.
+    /// The number of units in the open segment.
     pub fn open_units(&self) -> usize {
         self.builder.open().entries.len()
     }
 
-    /// Closes the open segment, for peers that wait for it; `None` if nothing is in it.
+    /// Closes the open segment for peers that wait for it; `None` if it is empty.
     pub fn flush(&mut self) -> Option<Segment> {
         self.builder.flush()
     }
@@ -106,19 +106,20 @@ impl Cutting {
         std::mem::replace(&mut self.builder, ManifestBuilder::new(self.profile)).close()
     }
 
-    /// Bytes in whole units so far.
+    /// Bytes in complete units so far.
     pub fn cut_bytes(&self) -> u64 {
         self.cut
     }
 
-    /// A copy of bytes that are in no whole unit yet.
+    /// A copy of bytes that are in no complete unit yet.
     pub fn tail_from(&self, position: u64, count_max: usize) -> Bytes {
         let from = (position - self.cut) as usize;
         let to = self.tail.len().min(from.saturating_add(count_max));
         Bytes::copy_from_slice(&self.tail[from..to])
     }
 
-    /// The open segment from a position on, if it lists that: a reader close behind copies little.
+    /// The open segment from a position on, if it covers that. A reader near the end copies few
+    /// entries.
     pub fn open_from(&self, position: u64) -> Option<Rc<Segment>> {
         let open = self.builder.open();
         if position < open.first_offset {

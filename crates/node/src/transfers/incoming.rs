@@ -1,4 +1,4 @@
-//! An object while it comes: its head, its manifest so far, and who reads it.
+//! An object under way: its head, its manifest so far, and its readers.
 
 use super::Readers;
 use super::reader::Reader;
@@ -18,26 +18,27 @@ use std::rc::Rc;
 use wire::peer::Resume;
 use wire::{ChunkId, Date, Instant, ObjectKey, Oid, RecordId, Signature};
 
-/// Units are written in groups of a parent, or of this many bytes.
+/// Units are written in groups: a parent, or this many bytes.
 const GROUP_BYTES: u64 = 256 * 1024;
 
-/// Under what an object is kept.
+/// The key and address under which an object is stored.
 #[derive(Clone, Debug)]
 pub struct Label {
     pub key: ObjectKey,
     pub uri: String,
-    /// The name by which it was asked for, if it is published.
+    /// The name in the request, if the object is published.
     pub named: Option<Oid>,
 }
 
-/// An object that is being stored while it comes.
+/// An object that is stored while it arrives.
 #[derive(Debug)]
 pub struct Incoming {
-    /// Under what it is kept; a file that is published here gets its name at its end.
+    /// Where it is stored; `None` for a file being published, which gets its name at its end.
     pub label: Option<Label>,
-    /// When it was asked for.
+    /// When it was requested.
     pub requested: Date,
-    /// Content bytes granted to the origin so far, and received; of a peer, of the units that were wanted.
+    /// Content bytes granted to the origin, or bytes of units wanted from a peer; `received_bytes`
+    /// counts those that have arrived.
     pub granted: u64,
     pub received_bytes: u64,
     pub record: RecordId,
@@ -45,32 +46,33 @@ pub struct Incoming {
     pub headers: HeaderMap,
     pub selecting: Vec<(HeaderName, Option<Vec<u8>>)>,
     pub received: Date,
-    /// Whether the clock could be believed then.
+    /// Whether the clock was known to be right at that time.
     pub clocked: bool,
-    /// How old it was when it came, in seconds, as the peer had it that sent it.
+    /// The age in seconds that the sending peer gave.
     pub carried: u64,
-    /// Who vouches for it, if that is not ourselves.
+    /// The signature of the node that vouches for it; `None` if this node does.
     pub record_signature: Option<RecordSignature>,
-    /// What certifies it, if it was asked for by name.
+    /// The root that certifies it, if it was requested by name.
     pub root: Option<Rc<Root>>,
-    /// Its length in bytes, where that was announced.
+    /// Its length in bytes, if announced.
     pub announced: Option<u64>,
     pub readers: Vec<Reader>,
-    /// Where its units come from.
+    /// The source of its units.
     pub transfer: Transfer,
-    /// Units that the peer which gives it does not have.
+    /// Units that the current supplier does not have.
     pub lost: Set<ChunkId>,
-    /// Where each closed segment begins.
+    /// The offset of each closed segment.
     pub offsets: Vec<u64>,
-    /// Closed segments that the catalogue does not have yet.
+    /// Closed segments that are not in the catalogue yet.
     pub closed: BTreeMap<u32, Rc<Signed>>,
     group: Vec<(ChunkId, Bytes)>,
     group_bytes: u64,
-    /// The store failed: what it did not take stays in memory until every reader has passed.
+    /// The store failed: units that it did not take stay in memory until every reader has passed
+    /// them.
     pub memory_only: bool,
-    /// Ends and names of units that only memory has.
+    /// The end and name of each unit that is only in memory.
     pub unstored: VecDeque<(u64, ChunkId)>,
-    /// When the body counts as pausing, if nothing comes until then.
+    /// When the body counts as pausing, if nothing arrives before.
     pub pause_at: Option<Instant>,
 }
 
@@ -110,7 +112,8 @@ impl Incoming {
         }
     }
 
-    /// Where bytes begin that are in no unit and that nobody should wait any longer for, if there are.
+    /// The offset of loose bytes that readers should get without waiting for the unit's end, if
+    /// there are any.
     pub fn loose_from(&self) -> Option<u64> {
         let known = self.known_bytes();
         let loose = match &self.transfer {
@@ -121,8 +124,8 @@ impl Incoming {
         loose.then_some(known)
     }
 
-    /// How far readers may be given it at present. A length that a peer tells is not signed: what ends there is
-    /// not taken for the whole before the signed manifest, or the gateway, has ended there too.
+    /// How far readers may be served now. A length told by a peer is not signed, so the last byte
+    /// is withheld until the signed manifest, or the gateway, has ended there (decision 0023).
     pub fn limit(&self) -> u64 {
         match (&self.transfer, self.announced) {
             (Transfer::Listing(it), Some(length)) if !it.ended => length.saturating_sub(1),
@@ -130,7 +133,7 @@ impl Incoming {
         }
     }
 
-    /// What cuts it, as long as it comes from an origin.
+    /// Its cutter, while it arrives from an origin.
     pub fn cutting(&mut self) -> Option<&mut Cutting> {
         match &mut self.transfer {
             Transfer::Cutting(cutting) => Some(cutting),
@@ -138,7 +141,7 @@ impl Incoming {
         }
     }
 
-    /// The manifest that a peer sends, if one does.
+    /// Its manifest from a peer, if it has one.
     pub fn listing(&mut self) -> Option<&mut Listing> {
         match &mut self.transfer {
             Transfer::Listing(listing) => Some(listing),
@@ -146,12 +149,12 @@ impl Incoming {
         }
     }
 
-    /// Whether it is cut here, and not named by a peer.
+    /// Whether it is cut here, not listed by a peer.
     pub fn is_cut(&self) -> bool {
         matches!(self.transfer, Transfer::Cutting(_) | Transfer::Closed(_))
     }
 
-    /// Whether its manifest is closed: nothing more will be listed.
+    /// Whether its manifest is closed.
     pub fn is_ended(&self) -> bool {
         match &self.transfer {
             Transfer::Cutting(_) => false,
@@ -160,7 +163,7 @@ impl Incoming {
         }
     }
 
-    /// The record, once it is closed.
+    /// The record, once the manifest is closed.
     pub fn whole(&self) -> Option<&Rc<Record>> {
         match &self.transfer {
             Transfer::Listing(listing) => listing.whole.as_ref(),
@@ -168,7 +171,7 @@ impl Incoming {
         }
     }
 
-    /// The record, if it is closed and in a row already.
+    /// The record, if it is already in a row.
     pub fn in_row(&self) -> Option<&Rc<Record>> {
         match &self.transfer {
             Transfer::Filling(record) => Some(record),
@@ -177,7 +180,7 @@ impl Incoming {
         }
     }
 
-    /// From where on more of it may be asked of another peer, and up to where its manifest is welcome.
+    /// Where another peer may continue it, and how much of the manifest is accepted.
     pub fn goes_on_from(&self) -> Option<(Resume, u64)> {
         let (segment, manifest_credit) = match &self.transfer {
             Transfer::Listing(it) => (it.next, it.manifest_credit),
@@ -187,35 +190,35 @@ impl Incoming {
         Some((Resume { record: self.record, segment }, manifest_credit))
     }
 
-    /// Whether it was closed before, and stays so.
+    /// Whether it is a stored record whose holes are being filled.
     pub fn is_filling(&self) -> bool {
         matches!(self.transfer, Transfer::Filling(_))
     }
 
-    /// Whether bytes of it come that are in no unit.
+    /// Whether loose bytes of it arrive.
     pub fn is_loose(&self) -> bool {
         matches!(&self.transfer, Transfer::Listing(listing) if listing.tail.end().is_some())
     }
 
-    /// Whether its beginning never came.
+    /// Whether its beginning was never received.
     pub fn starts_late(&self) -> bool {
         matches!(&self.transfer, Transfer::Listing(listing) if listing.starts_late)
     }
 
-    /// Takes in a segment that is complete.
+    /// Adds a closed segment.
     pub fn close_segment(&mut self, segment: &Rc<Segment>, signature: Option<Signature>) {
         self.offsets.push(segment.first_offset);
         let signed = Signed { segment: Rc::clone(segment), signature };
         self.closed.insert(segment.number as u32, Rc::new(signed));
     }
 
-    /// Where a segment begins that has come.
+    /// The offset of a segment that has arrived.
     pub fn offset_of(&self, number: u32) -> Option<u64> {
         let first = self.first_segment();
         self.offsets.get(number.checked_sub(first)? as usize).copied()
     }
 
-    /// Whether a segment has come, or will be the next.
+    /// Whether a segment has arrived, or is not due yet.
     pub fn segment_is_here(&self, number: u32) -> bool {
         number >= self.first_segment()
     }
@@ -227,7 +230,7 @@ impl Incoming {
         }
     }
 
-    /// Collects a unit to be written; gives out the group when it is time.
+    /// Collects a unit for writing; returns the group when it is complete.
     pub fn collect(&mut self, unit: (ChunkId, Bytes), last: bool) -> Vec<(ChunkId, Bytes)> {
         self.group_bytes += unit.1.len() as u64;
         let full = last || self.group_bytes >= GROUP_BYTES;
@@ -235,21 +238,20 @@ impl Incoming {
         if full { self.flush() } else { Vec::new() }
     }
 
-    /// Gives out what is collected.
+    /// Takes the collected group.
     pub fn flush(&mut self) -> Vec<(ChunkId, Bytes)> {
         self.group_bytes = 0;
         std::mem::take(&mut self.group)
     }
 
-    /// Readers have moved on: lets go of what none of them needs any more. Answers how many bytes in no unit all of
-    /// them have.
+    /// Drops what all readers have passed. Returns how many loose bytes that were.
     pub fn pass(&mut self, exchanges: &Exchanges, chunks: &mut Chunks) -> u64 {
         if self.memory_only {
             self.pass_unstored(exchanges, chunks);
         }
         let positions = self.readers.iter().filter_map(|reader| {
             let exchange = exchanges.get(&reader.id)?;
-            // Who is told of units has its bytes by another exchange.
+            // A peer's reader that has an exchange for loose bytes does not read them itself.
             exchange.flow().is_none().then(|| exchange.position()).flatten()
         });
         let slowest = positions.min().unwrap_or(u64::MAX);
@@ -259,13 +261,13 @@ impl Incoming {
     fn pass_unstored(&mut self, exchanges: &Exchanges, chunks: &mut Chunks) {
         let readers = || self.readers.iter().filter_map(|reader| exchanges.get(&reader.id));
         let slowest = readers().filter_map(Exchange::position).min().unwrap_or(u64::MAX);
-        // Nor are segments kept that nobody will be told of or read again.
+        // Segments that no reader will need again are dropped, too.
         let told = readers().filter_map(Exchange::told_to).min().unwrap_or(u32::MAX);
         self.closed
             .retain(|number, signed| *number >= told || signed.segment.end_offset() > slowest);
         while self.unstored.front().is_some_and(|(end, _)| *end <= slowest) {
             let Some((_, unit)) = self.unstored.pop_front() else { return };
-            // Content may repeat itself.
+            // The same unit may occur again later.
             if !self.unstored.iter().any(|(_, other)| *other == unit) {
                 chunks.release(&unit);
             }
@@ -290,13 +292,13 @@ impl Incoming {
         }
     }
 
-    /// Who reads it.
+    /// The exchanges that read it.
     pub fn reader_ids(&self) -> Readers {
         self.readers.iter().map(|reader| reader.id).collect()
     }
 
-    /// How far bytes of the object can be given out: what came from the origin, or what a peer's
-    /// manifest lists.
+    /// The end of the bytes that readers may be given: received from the origin, or listed by a
+    /// peer.
     pub fn frontier(&self) -> u64 {
         match &self.transfer {
             Transfer::Listing(listing) => listing.tail.end().unwrap_or(listing.end),
@@ -305,12 +307,12 @@ impl Incoming {
         }
     }
 
-    /// Content bytes that may come at any time, to be kept until they are written.
+    /// Content bytes that may still arrive for the credit granted; memory is reserved for them.
     pub fn promised(&self) -> u64 {
         self.granted.saturating_sub(self.received_bytes)
     }
 
-    /// Bytes in units that are listed so far.
+    /// Bytes in the units listed so far.
     pub fn known_bytes(&self) -> u64 {
         match &self.transfer {
             Transfer::Cutting(cutting) => cutting.cut_bytes(),
@@ -320,7 +322,7 @@ impl Incoming {
         }
     }
 
-    /// A closed record with holes, for a peer to fill.
+    /// A stored record with holes, which a peer is to fill.
     pub fn filling(record: &Rc<Record>) -> Self {
         let transfer = Transfer::Filling(Rc::clone(record));
         let came = (record.received, record.clocked);
@@ -332,7 +334,8 @@ impl Incoming {
         }
     }
 
-    /// The units that it lists in a range, as far as their segments are in memory, and where the last of them ends.
+    /// The units listed in a range, as far as their segments are in memory, and the end of the last
+    /// one.
     pub fn listed_between(
         &self,
         manifests: &mut Manifests,
@@ -360,7 +363,7 @@ impl Incoming {
         (units, at)
     }
 
-    /// The number of the segment that lists the unit at a position, and the segment if it is here.
+    /// The number of the segment that covers a position, and the segment if it is in memory.
     pub fn segment_at(&self, position: u64) -> (u32, Option<Rc<Segment>>) {
         if let Transfer::Cutting(cutting) = &self.transfer
             && let Some(open) = cutting.open_from(position)

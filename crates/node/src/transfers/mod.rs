@@ -1,4 +1,4 @@
-//! Objects while they come: a table that `object` alone writes, and that all may read.
+//! Objects under way. Every machine may read this table; only `object` writes it.
 
 pub mod cutting;
 pub mod incoming;
@@ -17,10 +17,10 @@ use smallvec::SmallVec;
 use std::ops::{Deref, DerefMut};
 use wire::{ChunkId, RecordId};
 
-/// Who reads an object.
+/// Exchanges that read an object.
 pub type Readers = SmallVec<[ExchangeId; 8]>;
 
-/// See the module.
+/// The transfers by number; see the module.
 #[derive(Debug, Default)]
 pub struct Transfers(Map<FetchId, Incoming>);
 
@@ -39,29 +39,29 @@ impl DerefMut for Transfers {
 }
 
 impl Transfers {
-    /// The transfer that fills the holes of a record, if there is one.
+    /// The transfer that fills a record's holes, if there is one.
     pub fn filling(&self, record: &Record) -> Option<FetchId> {
         let fills = |it: &Incoming| it.record == record.id && it.is_filling();
         self.0.iter().find_map(|(id, incoming)| fills(incoming).then_some(*id))
     }
 
-    /// Who reads an object.
+    /// The exchanges that read an object.
     pub fn readers(&self, id: FetchId) -> Readers {
         self.0.get(&id).map(Incoming::reader_ids).unwrap_or_default()
     }
 
-    /// Those of them that are peers.
+    /// Those readers that are peers.
     pub fn peers(&self, id: FetchId, exchanges: &Exchanges) -> Readers {
         self.readers(id).into_iter().filter(|reader| exchanges.is_peer(*reader)).collect()
     }
 
-    /// Whether a record is among them.
+    /// Whether a transfer carries this record.
     pub fn has(&self, record: RecordId) -> bool {
         self.0.values().any(|incoming| incoming.record == record)
     }
 }
 
-/// The units that follow a first segment unasked.
+/// The units that follow a first segment without a want.
 pub fn unsolicited(segment: &Segment) -> Vec<(ChunkId, Unit)> {
     let mut end = segment.first_offset;
     let mut units = Vec::new();

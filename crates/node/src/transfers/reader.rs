@@ -1,4 +1,4 @@
-//! Who reads an object while it comes, and what of it was wanted for that one.
+//! A reader of an object under way, and the units requested for it.
 
 use crate::input::ExchangeId;
 use std::collections::VecDeque;
@@ -7,22 +7,22 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct Reader {
     pub id: ExchangeId,
-    /// The transfer was begun for it: what it gets crossed the uplink.
+    /// The transfer was begun for this reader: its bytes count as fetched for it.
     pub leads: bool,
-    /// How far in the object units that are missing have been asked of a peer.
+    /// Missing units before this offset have been requested from a peer.
     pub wanted_to: u64,
-    /// Where units end that were missing or on their way then and that it has not read yet, and what each
-    /// takes of its window.
+    /// Units that were missing or in flight when looked at, and that it has not read yet: each
+    /// one's end, and its weight in the window.
     wanted: VecDeque<(u64, u64)>,
 }
 
 impl Reader {
-    /// Nothing is wanted for it yet; it begins there.
+    /// A reader that begins at this offset, with nothing requested yet.
     pub fn new(id: ExchangeId, leads: bool, begins: u64) -> Self {
         Self { id, leads, wanted_to: begins, wanted: VecDeque::new() }
     }
 
-    /// What units take of its window that were asked of a peer and lie ahead of where it reads, in bytes.
+    /// The weight in bytes of units requested ahead of its position.
     pub fn wanted_ahead(&mut self, position: u64) -> u64 {
         while self.wanted.front().is_some_and(|(end, _)| *end <= position) {
             self.wanted.pop_front();
@@ -30,20 +30,21 @@ impl Reader {
         self.wanted.iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Units were looked at up to there; these, which end there and take so much, were missing or on their way.
+    /// Units up to this offset were looked at. `ahead`: those missing or in flight, by end and
+    /// weight.
     pub fn wants(&mut self, to: u64, ahead: Vec<(u64, u64)>) {
         self.wanted_to = to;
         self.wanted.extend(ahead);
     }
 }
 
-/// What somebody who begins to read an object is.
+/// The kind of reader that joins an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joins {
-    /// A client; it may want the head alone.
+    /// A client; with HEAD it reads no content.
     Client { head_alone: bool },
-    /// A peer, to which the manifest is welcome up to there.
+    /// A peer; it accepts the manifest up to this offset.
     Peer { manifest_credit: u64 },
-    /// A peer, for bytes that are in no unit.
+    /// A peer, for loose bytes.
     Flow,
 }

@@ -1,4 +1,4 @@
-//! How an object comes, and what of that is known for each way.
+//! The ways in which an object arrives, and the state of each.
 
 use super::cutting::Cutting;
 use crate::events::TransferState;
@@ -8,16 +8,16 @@ use content::Segment;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Where the units of an object come from.
+/// Where an object's units come from.
 #[derive(Debug)]
 pub enum Transfer {
-    /// They are cut from an origin's bytes.
+    /// Cut from an origin's bytes.
     Cutting(Box<Cutting>),
-    /// A peer lists them, and they are asked for by name.
+    /// Listed by a peer and requested by name.
     Listing(Box<Listing>),
-    /// The record was closed, and has holes which a peer is to fill.
+    /// A stored record whose holes a peer is to fill.
     Filling(Rc<Record>),
-    /// All of it was cut: the record, whose readers wait until the disk has what it names; none if the store did not
+    /// Cut completely. Its readers wait until all units are on disk. `None` if the store did not
     /// take all.
     Closed(Option<Rc<Record>>),
 }
@@ -34,33 +34,33 @@ impl Transfer {
     }
 }
 
-/// A manifest that comes from a peer.
+/// A manifest that arrives from a peer.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The number of the next segment.
     pub next: u32,
     /// The latest segment: the next one must follow it.
     pub last: Option<Rc<Segment>>,
-    /// Bytes of the object before the next segment.
+    /// The end of the last segment in the object.
     pub end: u64,
-    /// The first segments never came: others cannot join, and the record is not kept.
+    /// The first segments were never received: others cannot join, and the record is not stored.
     pub starts_late: bool,
-    /// How far the peer was told that its manifest is welcome.
+    /// The offset up to which the peer may send the manifest.
     pub manifest_credit: u64,
-    /// Clients here have read it: what remains of it may be wanted though they left.
+    /// Clients of this node have read it, so its rest may be fetched after they leave.
     pub wanted_here: bool,
-    /// Bytes behind all units, which came as they are because the body pauses.
+    /// Loose bytes after all units, sent because the body pauses.
     pub tail: Tail,
-    /// Another peer than the one that told the length goes on with it.
+    /// Another peer than the one that told the length continues it.
     pub turned: bool,
-    /// Nothing more will be listed.
+    /// The manifest is complete.
     pub ended: bool,
-    /// The record, once its manifest is closed.
+    /// The record, once the manifest is closed.
     pub whole: Option<Rc<Record>>,
 }
 
 impl Listing {
-    /// What a peer lists from that segment on, up to where its manifest is welcome.
+    /// A manifest from this segment on, accepted up to this offset.
     pub fn from(next: u32, manifest_credit: u64) -> Transfer {
         Transfer::Listing(Box::new(Self {
             next,
@@ -70,8 +70,8 @@ impl Listing {
         }))
     }
 
-    /// Takes in bytes that are in no unit, of which so many are kept at most; false if they are out of place. From then
-    /// on the object has no beginning here.
+    /// Takes loose bytes, at most `kept_max` at a time; false if they do not fit or are out of
+    /// order. From now on the object cannot be read from its beginning here.
     pub fn take_loose(&mut self, offset: u64, bytes: Bytes, kept_max: u64) -> bool {
         self.starts_late = true;
         let in_place = self.tail.end().is_some() || offset == self.end;
@@ -80,18 +80,18 @@ impl Listing {
     }
 }
 
-/// Bytes of an object that are in no unit, until every reader has them.
+/// Loose bytes of an object, kept until every reader has them.
 #[derive(Debug, Default)]
 pub struct Tail {
     pieces: VecDeque<Bytes>,
-    /// Where the first piece begins in the object.
+    /// The offset of the first piece in the object.
     start: u64,
-    /// Bytes in the pieces.
+    /// The number of bytes in the pieces.
     length: u64,
 }
 
 impl Tail {
-    /// Takes in bytes that begin here, if they follow those before.
+    /// Adds bytes at this offset; false if they do not follow the last ones.
     pub fn push(&mut self, offset: u64, bytes: Bytes) -> bool {
         if self.length == 0 && self.start == 0 {
             self.start = offset;
@@ -104,17 +104,17 @@ impl Tail {
         follows
     }
 
-    /// Where it ends in the object; `None` if there never was one.
+    /// The end in the object; `None` if there never were loose bytes.
     pub fn end(&self) -> Option<u64> {
         (self.start > 0 || self.length > 0).then_some(self.start + self.length)
     }
 
-    /// How many bytes are kept.
+    /// The number of bytes kept.
     pub fn kept(&self) -> u64 {
         self.length
     }
 
-    /// Bytes from a position on, as many as are in one piece.
+    /// Bytes from a position on, to the end of their piece at most.
     pub fn from(&self, position: u64, count_max: usize) -> Option<Bytes> {
         let mut at = self.start;
         for piece in &self.pieces {
@@ -128,7 +128,7 @@ impl Tail {
         None
     }
 
-    /// Lets go of what every reader has passed; answers how many bytes that were.
+    /// Drops pieces that every reader has passed; returns the number of bytes.
     pub fn pass(&mut self, position: u64) -> u64 {
         let before = self.length;
         while let Some(piece) = self.pieces.front()
