@@ -1,26 +1,26 @@
-//! Who may use a node, and what it may dial for them: never an open proxy, and never a way around the
-//! firewall of its own router.
+//! Which clients may use a node, and what it may dial for them. It must never be an open proxy, nor
+//! a way around the firewall of its own router.
 //!
-//! What the daemon dials leaves by the kernel's OUTPUT hook, so FORWARD rules and zones never see it.
-//! [`Access`] stands in for them: it lets a connection through only where the kernel's routes lead out
-//! of the site, unless the operator permits more.
+//! The daemon's connections pass the kernel's OUTPUT hook, so FORWARD rules and zones do not apply
+//! to them. [`Access`] takes their place: it permits a connection only where the kernel's routes
+//! lead out of the site, unless the operator permits more (decision 0027).
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// Ports that plain proxying is for; a `CONNECT` is for the second alone.
+/// The ports that a plain proxy is for; `CONNECT` is only for the second.
 const PORT_HTTP: u16 = 80;
 const PORT_HTTPS: u16 = 443;
 
-/// A set of addresses: those whose first `bits` bits are the network's.
+/// A set of addresses: those with the same first `bits` bits as `network`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     network: IpAddr,
     bits: u8,
 }
 
-/// Why a text is not a prefix.
+/// The text is not a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an address prefix: expected something like 192.0.2.0/24 or 2001:db8::/32")]
 pub struct PrefixError;
@@ -44,12 +44,12 @@ impl fmt::Display for Prefix {
 }
 
 impl Prefix {
-    /// Whether it is one of IPv4 addresses.
+    /// Whether it is a set of IPv4 addresses.
     pub fn is_ipv4(&self) -> bool {
         self.network.is_ipv4()
     }
 
-    /// Whether it covers an address.
+    /// Whether it contains an address.
     pub fn covers(&self, address: IpAddr) -> bool {
         match (self.network, address) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {
@@ -63,11 +63,11 @@ impl Prefix {
     }
 }
 
-/// The address that an address means: IPv6 has several spellings of an IPv4 address, and a translator on
-/// the way turns them into it.
+/// The IPv4 address that an IPv6 address stands for, if it does: a translator on the path turns it
+/// into that.
 ///
-/// IPv4-mapped and IPv4-compatible (RFC 4291 §2.5.5), translated (RFC 2765 §2.1), the well-known NAT64
-/// prefix (RFC 6052 §2.1), and 6to4 (RFC 3056 §2).
+/// IPv4-mapped and IPv4-compatible (RFC 4291 §2.5.5), translated (RFC 2765 §2.1), the well-known
+/// NAT64 prefix (RFC 6052 §2.1), and 6to4 (RFC 3056 §2).
 pub fn plain(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     let v4 = |high: u16, low: u16| {
@@ -84,8 +84,8 @@ pub fn plain(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Whether an address is of this machine, this link or this site. Where a site's own NAT64 prefix leads
-/// (RFC 8215) only the site knows.
+/// Whether an address belongs to this machine, link or site. Addresses of a site's own NAT64 prefix
+/// (RFC 8215) count: only the site knows where they lead.
 pub fn is_local(address: IpAddr) -> bool {
     match plain(address) {
         IpAddr::V4(v4) => {
@@ -99,21 +99,21 @@ pub fn is_local(address: IpAddr) -> bool {
     }
 }
 
-/// Whether a client may use the explicit proxy: local ones may, others if they are allowed. A private
-/// address behind the uplink is somebody else's site, so it counts as no local one.
+/// Whether a client may use the explicit proxy: local clients may, and those in `allowed`. A
+/// private address behind the uplink belongs to another site, so it is not local.
 pub fn may_use(client: IpAddr, behind_uplink: bool, allowed: &[Prefix]) -> bool {
     let is_ours = is_local(client) && !behind_uplink;
     is_ours || allowed.iter().any(|prefix| prefix.covers(plain(client)))
 }
 
-/// For whom something is dialled.
+/// On whose behalf a connection is dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Caller {
-    /// A program on this machine, which could dial by itself.
+    /// A program on this machine, which could dial itself.
     ThisMachine,
-    /// A client of the explicit proxy that wants a page.
+    /// A client of the explicit proxy that sends a plain request.
     Explicit,
-    /// A client of the explicit proxy that wants a tunnel (`CONNECT`).
+    /// A client of the explicit proxy that asks for a tunnel (`CONNECT`).
     Tunnel,
     /// A client whose own connection was intercepted.
     Intercepted,
@@ -121,12 +121,12 @@ pub enum Caller {
     Peer,
 }
 
-/// Where the kernel's routes lead for an address.
+/// Where the kernel's routes for an address lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leads {
-    /// To this machine itself.
+    /// To this machine.
     Here,
-    /// Out by an interface that has a default route, or that the operator named as one that leads out.
+    /// Out of the site: by an interface with a default route, or one that the operator has named.
     Out,
     /// To another zone of this router, or to where its rules forbid.
     Elsewhere,
@@ -134,43 +134,45 @@ pub enum Leads {
     Nowhere,
 }
 
-/// Why something is not dialled.
+/// Why an address is not dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forbidden {
-    /// Explicit clients and peers do not go to this port.
+    /// Explicit clients and peers may not use this port.
     Port(u16),
-    /// Explicit clients do not go to private addresses.
+    /// Explicit clients may not reach private addresses.
     Private,
-    /// The address is this router's own, nobody's, or in another of its zones.
+    /// The address is this router's own, belongs to no host, or is in another zone.
     Inward,
     /// No route leads there now.
     Unroutable,
 }
 
-/// What the operator permits beyond what leads out of the site.
+/// What the operator permits besides destinations outside the site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Private destinations that explicit clients may reach.
     pub private: Vec<Prefix>,
-    /// Destinations within the mesh: every client and peer may reach them.
+    /// Destinations inside the mesh, which every client and peer may reach.
     pub direct: Vec<Prefix>,
-    /// Ports that explicit clients and peers may reach beside 80 and 443, and with `CONNECT` beside 443.
+    /// Ports that explicit clients and peers may use besides 80 and 443, and with `CONNECT` besides
+    /// 443.
     pub ports: Vec<u16>,
 }
 
 impl Access {
-    /// Whether an origin with this address is in the mesh itself.
+    /// Whether an origin with this address is inside the mesh.
     pub fn is_direct(&self, address: IpAddr) -> bool {
         covers(&self.direct, plain(address))
     }
 
-    /// Whether explicit clients alone may be given what comes from this address: it is permitted to them and to
-    /// no other client.
+    /// Whether only explicit clients may get responses from this address, because no other client
+    /// may reach it.
     pub fn is_of_site(&self, address: IpAddr) -> bool {
         covers(&self.private, plain(address)) && !self.is_direct(address)
     }
 
-    /// What forbids a destination whatever the routes are; nothing forbids this machine its own.
+    /// Checks a destination by the rules that hold whatever the routes are. This machine's own
+    /// programs may reach its own addresses.
     ///
     /// # Errors
     /// If it is forbidden: why.
@@ -188,7 +190,7 @@ impl Access {
         Ok(())
     }
 
-    /// Whether a caller may reach this port anywhere.
+    /// Checks whether a caller may use this port at all.
     ///
     /// # Errors
     /// If not.
@@ -201,11 +203,11 @@ impl Access {
         if usual || self.ports.contains(&port) { Ok(()) } else { Err(Forbidden::Port(port)) }
     }
 
-    /// Whether a destination may be dialled. `leads` says where the kernel's routes lead for an address;
-    /// it is asked of the address as it is spelled, and of the one that it means.
+    /// Checks whether a destination may be dialled. `leads` tells where the kernel's routes for an
+    /// address lead. It is called for the address as written, and for the one that it stands for.
     ///
     /// # Errors
-    /// If it may not: why.
+    /// If not: why.
     pub fn may_dial(
         &self,
         caller: Caller,
@@ -225,7 +227,8 @@ impl Access {
         if led == Leads::Nowhere {
             return Err(Forbidden::Unroutable);
         }
-        // A router without IPv4 has no route for what a translator beyond its uplink turns this into.
+        // A router without IPv4 has no route to the address that a translator beyond its uplink
+        // will use.
         let translated = || match leads(meant) {
             Leads::Nowhere => !is_local(meant),
             led => fits(led),
@@ -239,7 +242,7 @@ fn covers(prefixes: &[Prefix], address: IpAddr) -> bool {
     prefixes.iter().any(|prefix| prefix.covers(address))
 }
 
-/// Addresses that lead into this machine or this link, whatever the routes are.
+/// Addresses that lead to this machine or link whatever the routes are.
 fn is_inward(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local() || v4.is_unspecified(),
@@ -247,7 +250,7 @@ fn is_inward(address: IpAddr) -> bool {
     }
 }
 
-/// Addresses that no single machine has.
+/// Addresses that belong to no single host.
 fn is_nowhere(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_multicast() || v4 == Ipv4Addr::BROADCAST,
@@ -273,8 +276,8 @@ mod tests {
         (ip(address), port.parse().unwrap()).into()
     }
 
-    /// The routes of a router with 10.0.0.1 and fd00::1 itself, a LAN of 10.0.0.0/8, fd00::/8 and
-    /// 2001:db8:1::/48, and all else behind its uplink.
+    /// The routes of a router with the addresses 10.0.0.1 and fd00::1, a LAN of 10.0.0.0/8,
+    /// fd00::/8 and 2001:db8:1::/48, and everything else behind its uplink.
     fn leads(address: IpAddr) -> Leads {
         let lan = ["10.0.0.0/8", "fd00::/8", "2001:db8:1::/48"].map(|it| it.parse().unwrap());
         match address {

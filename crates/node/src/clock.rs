@@ -1,12 +1,12 @@
-//! The date, and whether it can be believed: routers boot in 1970.
+//! The date, and whether it can be trusted: routers boot in 1970.
 
 use wire::{Date, Instant};
 
-/// Joins the driver's monotonic clock to the world's date.
+/// Combines the driver's monotonic clock with the date.
 #[derive(Debug)]
 pub struct Clock {
     set: Option<(Instant, Date)>,
-    /// Nothing we know of can be later than now: the build date, or the newest record seen.
+    /// The date cannot be earlier than this: the build date, or that of the newest record seen.
     floor: Date,
 }
 
@@ -15,18 +15,18 @@ impl Clock {
         Self { set: None, floor: built }
     }
 
-    /// The driver says what date it is.
+    /// The driver tells the date.
     pub fn set(&mut self, now: Instant, date: Date) {
         self.set = Some((now, date));
     }
 
-    /// The date as the clock has it, right or wrong; differences are right unless it was set.
+    /// The date by this clock, right or wrong. Differences are right unless it was set in between.
     pub fn date(&self, now: Instant) -> Date {
         let (at, date) = self.set.unwrap_or_default();
         date.plus((now - at).as_secs())
     }
 
-    /// Whether the date can be believed.
+    /// Whether the date can be trusted.
     pub fn right(&self, now: Instant) -> bool {
         self.set.is_some() && self.date(now) >= self.floor
     }

@@ -1,4 +1,4 @@
-//! What every machine of a node may use: its services. They answer at once, and call nobody.
+//! The services that every machine of a node may use. They answer at once, and call no machine.
 
 use crate::catalogue::{Manifests, Published, Rows, Segments, Signed};
 use crate::chunks::{Chunks, InFlight, Opener, is_sealed_as};
@@ -30,61 +30,62 @@ use store::{Change, Index, Provenance, unit_log_bytes};
 use wire::peer::Message;
 use wire::{ChunkId, Date, Instant, NodeId, RecordId};
 
-/// What is written becomes durable at most this long afterwards (protocol: Durable).
+/// Writes become durable at most this long afterwards (docs/protocol.md, "Durable").
 pub const SYNC_AFTER: Duration = Duration::from_secs(5);
-/// A store that failed is tried again after this long.
+/// A failed store is tried again after this time.
 pub const STORE_RETRY: Duration = Duration::from_secs(30);
-/// For so many bytes of the memory one key is remembered that has opened a unit: for twice as many units as
-/// can be hot, some 100 bytes each.
+/// One recently used key of a unit is remembered for this many bytes of memory: twice as many keys
+/// as units fit in memory, at some 100 bytes each.
 const OPENED_SHARE: u64 = 16 * 1024;
-/// Units that come before anybody wants them take one part in this many of the memory, at most.
+/// Units that arrive before they are wanted take at most the memory divided by this.
 const EARLY_SHARE: u64 = 32;
 
-/// What was overheard of a unit counts so many times less in a window than what has to come: where little is
-/// missing, all of that is asked for at once.
+/// In a window, overheard bytes of a unit count this many times less than missing ones. So a reader
+/// that lacks little requests all of it at once.
 pub const OVERHEARD_PART: u32 = 4;
 
-/// See the module.
+/// The services; see the module.
 pub struct Context {
     pub config: Config,
-    /// What we put into `Via`: the name, which others may bear too, and a comment that is ours alone.
+    /// This node's member of `Via`: its name, which other nodes may share, and a comment that is
+    /// unique.
     pub via: String,
     pub now: Instant,
     pub clock: Clock,
     pub record_ids: RecordIds,
     pub ids: Ids,
-    /// Segments of manifests that the catalogue does not have yet.
+    /// Segments of manifests that are not in the catalogue yet.
     pub segments: Segments,
     pub dns: DnsCache,
     pub rows: Rows,
-    /// Records that are in no row any more, and are read.
+    /// Records that are in no row any more but are still read.
     pub lingering: BTreeSet<RecordId>,
     pub manifests: Manifests,
-    /// What is published here: only the machine `publish` writes it.
+    /// What is published here. Only the machine `publish` writes it.
     pub published: Published,
     pub chunks: Chunks,
-    /// Units that are on their way from peers.
+    /// Units in flight: requested from peers and not here yet.
     pub in_flight: InFlight,
-    /// Seals what is cut here and opens what clients get, where there is a mesh key.
+    /// Seals what is cut here, and opens what clients get, if there is a mesh key.
     pub sealer: Option<Sealer>,
     pub opener: Opener,
-    /// What it has because of its mesh, if it is in one.
+    /// Peers and routes, if the node is in a mesh.
     pub mesh: Option<Mesh>,
-    /// What it has because it listens to its neighbours, if it does.
+    /// The engine for overhearing, if it is on.
     pub ear: Option<Listener>,
-    /// Who is to go on before this input is done with.
+    /// Readers and transfers to be given a turn before this input ends.
     pub turns: Turns,
-    /// When to ask for what is written to be made durable.
+    /// When to ask for a sync.
     pub sync_at: Option<Instant>,
-    /// How often it was asked for, and of these how often it was done or could not be, in order.
+    /// Syncs requested so far, and of these how many were answered, in order.
     syncs: u64,
     synced: u64,
     pub trust: Trust,
-    /// Requests that are not answered yet: `client` writes it, and `node/values.rs` for what `object` says.
+    /// Requests being answered. `client` writes them, and `node/values.rs` with what `object` says.
     pub exchanges: Exchanges,
-    /// What is asked of others: only `source` writes it.
+    /// Requests to peers and origins. Only `source` writes them.
     pub pursuits: Pursuits,
-    /// Objects while they come: only `object` writes it.
+    /// Objects under way. Only `object` writes them.
     pub transfers: Transfers,
     pub report: Report,
     /// What is done, for people who watch it.
@@ -93,7 +94,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Of a node that holds what the index says.
+    /// The services of a node whose store holds what the index lists.
     pub fn new(config: Config, index: Index) -> Self {
         let memory = config.memory_bytes;
         let mesh = config.mesh.clone().map(|mesh| {
@@ -133,8 +134,9 @@ impl Context {
         }
     }
 
-    /// Whether the units of a first segment are there; where holes can be mended, most will do. A record
-    /// from before the mesh had this key, or any, is none.
+    /// Whether the units of a first segment are stored. If holes can be repaired, half of them
+    /// suffices. A record sealed otherwise than this mesh does now, from before a key was set or
+    /// changed to none, is not sound.
     pub fn is_sound(&self, record: &Record, segment: &Segment) -> bool {
         if !is_sealed_as(segment, self.sealer.is_some()) {
             return false;
@@ -144,28 +146,28 @@ impl Context {
         held == segment.entries.len() || (mendable && held * 2 >= segment.entries.len())
     }
 
-    /// Whether the first units of a record are here, as far as memory knows.
+    /// Whether a record's first units are stored, as far as memory knows.
     pub fn begins_here(&mut self, record: &Record) -> bool {
         let first = self.manifests.get(record.id, 0);
         record.length == 0 || first.is_none_or(|first| self.is_sound(record, &first))
     }
 
-    /// Units in memory that the disk does not have, at most, in bytes.
+    /// The limit in bytes for units in memory that are not on disk.
     pub fn pinned_max(&self) -> u64 {
         self.config.memory_bytes / 4
     }
 
-    /// Whether there are too many units in memory, and waiting for the disk will help.
+    /// Whether too many units are in memory, and waiting for the disk will help.
     pub fn is_crowded(&self) -> bool {
         self.chunks.pinned_bytes() > self.pinned_max() && self.chunks.is_writing()
     }
 
-    /// Says something to the operator.
+    /// Tells the operator something.
     pub fn notice(&mut self, line: String) {
         self.out.push_back(Output::Notice(line));
     }
 
-    /// A peer does what none does: it goes.
+    /// Disconnects a peer that has broken the protocol.
     pub fn expel(&mut self, peer: NodeId, why: &'static str) {
         if let Some(mesh) = &mut self.mesh {
             mesh.holders.failed(peer);
@@ -173,7 +175,7 @@ impl Context {
         }
     }
 
-    /// What the operator has changed.
+    /// The operator has changed settings.
     pub fn set(&mut self, settings: Settings) {
         self.config.allow = settings.allow;
         self.config.access = settings.access;
@@ -182,7 +184,7 @@ impl Context {
         }
     }
 
-    /// The way to the gateway has changed.
+    /// The routes have changed.
     pub fn set_routes(&mut self, routes: RouteTable) {
         if let Some(mesh) = &mut self.mesh {
             mesh.set_routes(self.now, routes);
@@ -190,7 +192,7 @@ impl Context {
         }
     }
 
-    /// Something happened to a connection with a peer.
+    /// A connection with a peer has changed.
     pub fn handle_link(&mut self, input: LinkInput) {
         if let LinkInput::Received(_, bytes) = &input {
             self.report.peer_in_bytes += bytes.len() as u64;
@@ -202,7 +204,7 @@ impl Context {
         }
     }
 
-    /// Hands out what is to be said to peers.
+    /// Passes on what the peers' engine has to send.
     pub fn talk(&mut self) {
         let Some(mesh) = &mut self.mesh else { return };
         while let Some(output) = mesh.peers.poll_output() {
@@ -213,21 +215,21 @@ impl Context {
         }
     }
 
-    /// What a peer says of the gateway may be news to us, and so to the others.
+    /// A peer may have told a new gateway: updates ours, and tells the other peers.
     pub fn introduce(&mut self) {
         if let Some(mesh) = &mut self.mesh {
             mesh.introduce(self.now);
         }
     }
 
-    /// A peer is gone, and leads to nothing any more.
+    /// A peer has disconnected: its announcements are forgotten.
     pub fn forget_holder(&mut self, peer: NodeId) {
         if let Some(mesh) = &mut self.mesh {
             mesh.holders.gone(peer);
         }
     }
 
-    /// Whether the store is used at present.
+    /// Whether the store is used now.
     pub fn store_works(&self) -> bool {
         matches!(self.trust, Trust::Works | Trust::Doubted)
     }
@@ -237,7 +239,7 @@ impl Context {
         self.sync_at.get_or_insert(self.now + SYNC_AFTER);
     }
 
-    /// Has all that was written made durable; answers the number of this sync.
+    /// Requests a sync of all writes; returns its number.
     pub fn sync(&mut self) -> u64 {
         self.syncs += 1;
         self.segments.write(&mut self.ids, &mut self.out);
@@ -245,7 +247,7 @@ impl Context {
         self.syncs
     }
 
-    /// The oldest sync under way is done, or could not be; answers its number.
+    /// The oldest sync has been done or has failed; returns its number.
     pub fn handle_synced(&mut self, done: bool) -> u64 {
         self.synced = self.syncs.min(self.synced + 1);
         if !done {
@@ -256,12 +258,12 @@ impl Context {
         self.synced
     }
 
-    /// Whether a sync is due, or under way.
+    /// Whether a sync is due or under way.
     pub fn is_unsynced(&self) -> bool {
         self.synced < self.syncs || self.sync_at.is_some()
     }
 
-    /// Time has passed: has made durable what was written, and tries a store again that failed.
+    /// Handles timers: requests a sync that is due, and tries a failed store again.
     pub fn handle_timeout(&mut self) {
         if self.sync_at.take_if(|at| *at <= self.now).is_some() {
             self.sync();
@@ -272,10 +274,11 @@ impl Context {
         }
     }
 
-    /// Whether a peer reads an object that comes.
+    /// Whether a peer reads an object under way.
     pub fn is_read_by_peers(&self, id: FetchId) -> bool {
         match self.transfers.get(&id) {
-            // Asked for every piece of every body: where there is no mesh, nobody is looked at.
+            // This is called for every piece of every body: without a mesh, readers need not be
+            // searched.
             Some(incoming) if self.mesh.is_some() => {
                 incoming.readers.iter().any(|reader| self.exchanges.is_peer(reader.id))
             }
@@ -283,7 +286,7 @@ impl Context {
         }
     }
 
-    /// Writes a segment of a manifest; until the catalogue has it, the transfer keeps it.
+    /// Writes a segment of a manifest. The transfer keeps it until the catalogue has it.
     pub fn write_segment(&mut self, id: FetchId, signed: Signed) {
         let Some(incoming) = self.transfers.get_mut(&id) else { return };
         let (number, last) = (signed.segment.number as u32, signed.segment.closing.is_some());
@@ -298,9 +301,9 @@ impl Context {
         self.dirty();
     }
 
-    /// Writes units side by side: of a transfer, or such as nobody asked for.
+    /// Writes units next to each other, for a transfer or, if overheard, for none.
     pub fn append(&mut self, of: Option<FetchId>, mut group: Vec<(ChunkId, Bytes)>) {
-        // The store keeps a segment's room free: what needs more than that might wait for ever.
+        // The store reserves room for one of its segments. A larger group could wait for ever.
         let bytes_max = self.chunks.index().segment_bytes() / 2;
         while !group.is_empty() {
             let mut sum = 0;
@@ -318,13 +321,13 @@ impl Context {
         }
     }
 
-    /// The store failed: it is left alone for a while.
+    /// The store has failed: it is not used for a while.
     pub fn store_failed(&mut self) {
         self.report.store_failures += 1;
         self.trust.turn(Trust::Failed(self.now + STORE_RETRY), &mut self.events);
     }
 
-    /// Gives out one thing that was found of what was heard.
+    /// Takes the next result of overhearing.
     pub fn poll_heard(&mut self) -> Option<Heard> {
         let pinned_max = if self.store_works() { self.pinned_max() } else { 0 };
         let (chunks, in_flight) = (&mut self.chunks, &mut self.in_flight);
@@ -332,7 +335,7 @@ impl Context {
         self.ear.as_mut()?.poll(self.now, &mut here)
     }
 
-    /// Tells peers what they need not send any more, because it was heard.
+    /// Tells peers which wanted units they need not send, because they were overheard.
     pub fn take_back(&mut self) {
         let Some(ear) = &mut self.ear else { return };
         for ((peer, request), names) in ear.taken_back() {
@@ -342,12 +345,12 @@ impl Context {
         }
     }
 
-    /// Units that nobody asked for were written, or could not be.
+    /// Overheard units have been written, or the store has refused them.
     pub fn overheard_written(&mut self, bytes: u64, refused: &[ChunkId]) {
         if let Some(ear) = &mut self.ear {
             ear.written(bytes);
         }
-        // A transfer may have met them here meanwhile.
+        // A transfer may have come to use them meanwhile.
         for name in refused {
             self.chunks.release(name);
         }
@@ -375,37 +378,37 @@ impl Context {
         from == Some(Provenance::Overheard)
     }
 
-    /// Says something to a peer; whether it could be said.
+    /// Sends a message to a peer; false if it could not be sent.
     pub fn say(&mut self, peer: NodeId, message: Message) -> bool {
         self.mesh.as_mut().is_some_and(|mesh| mesh.peers.send(self.now, peer, &message))
     }
 
-    /// Whether a unit is neither here nor on its way.
+    /// Whether a unit is neither held nor in flight.
     pub fn is_missing(&self, name: &ChunkId) -> bool {
         !self.in_flight.contains(name) && !self.chunks.holds(name)
     }
 
-    /// What a unit takes of a window, in bytes: what has to come, and a quarter of what was overheard of it, which
-    /// waits in memory.
+    /// A unit's weight in a window, in bytes: its missing bytes, and a quarter of its overheard
+    /// ones, which wait in memory.
     pub fn weight(&self, name: &ChunkId, length: u32) -> u64 {
         let lacks = self.ear.as_ref().map_or(length, |ear| ear.lacks(name, length).min(length));
         u64::from(lacks + (length - lacks) / OVERHEARD_PART)
     }
 
-    /// Has somebody woken when a unit is here that is on its way; false if it is not, or if the disk has
-    /// it meanwhile.
+    /// Wakes `waiter` when a unit in flight arrives. False if it is not in flight, or is on disk by
+    /// now.
     pub fn comes_by_flight(&mut self, name: &ChunkId, waiter: ExchangeId) -> bool {
         self.in_flight.contains(name)
             && !self.chunks.holds(name)
             && self.in_flight.wait_for(name, waiter)
     }
 
-    /// The date was learnt, or the clock set.
+    /// The date has been set.
     pub fn set_clock(&mut self, date: Date) {
         let jump = self.clock.date(self.now).as_unix().abs_diff(date.as_unix());
         self.clock.set(self.now, date);
         if jump > 1 {
-            // Rows made by a clock that was wrong say so on disk.
+            // Cached rows were decoded with the wrong clock; on disk they note that.
             self.rows.forget();
         }
     }
@@ -415,7 +418,7 @@ impl Context {
         self.clock.date(self.now)
     }
 
-    /// Whether the clock can be believed.
+    /// Whether the clock can be trusted.
     pub fn clock_right(&self) -> bool {
         self.clock.right(self.now)
     }

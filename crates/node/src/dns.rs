@@ -1,5 +1,5 @@
-//! Addresses of hosts, to see whether an intercepted `Host` is what the client dialled, and what is within the
-//! site.
+//! Addresses of hosts: used to check that an intercepted client dialled the host in its `Host`
+//! field, and whether an origin is inside the site.
 
 use crate::hasher::{Cache, Map, cache};
 use crate::http::Target;
@@ -12,9 +12,9 @@ use std::rc::Rc;
 use std::time::Duration;
 use wire::Instant;
 
-/// The resolver gives no lifetimes; answers are believed for this long.
+/// The resolver gives no lifetimes; answers are used for this long.
 const FRESH: Duration = Duration::from_secs(60);
-/// Hosts that are remembered, at most.
+/// At most this many hosts are remembered.
 const HOSTS_MAX: usize = 1024;
 
 type Answer = (Instant, Rc<[IpAddr]>);
@@ -36,7 +36,7 @@ impl DnsCache {
         (now - *at < FRESH).then(|| Rc::clone(addresses))
     }
 
-    /// A target's addresses, if they are known: that which it spells out, or its host's.
+    /// A target's addresses, if they are known: its literal address, or its host's.
     pub fn of(&self, target: &Target, now: Instant) -> Option<Rc<[IpAddr]>> {
         match target.address() {
             Some(address) => Some([address.to_canonical()].into()),
@@ -44,7 +44,7 @@ impl DnsCache {
         }
     }
 
-    /// Has them looked up for a client's exchange.
+    /// Looks up a host for a client's exchange, which waits.
     pub fn resolve(
         &mut self,
         host: &str,
@@ -59,7 +59,8 @@ impl DnsCache {
         waiters.push(waiter);
     }
 
-    /// The resolver answered: who waited. `None`: it was not asked, which says nothing about the name to others.
+    /// The resolver has answered: returns the exchanges that waited. `None`: the host was not
+    /// looked up for this client, which says nothing about it for others.
     pub fn handle_resolved(
         &mut self,
         now: Instant,

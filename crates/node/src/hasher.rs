@@ -1,19 +1,19 @@
-//! The hasher of our tables: the same on every run, and quick, because what is hashed is mostly
-//! digests already.
+//! The hasher of all tables: the same order on every run, and fast, because keys are mostly digests
+//! already.
 
 use quick_cache::Weighter;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// A map whose order is the same on every run.
+/// A map with the same order on every run.
 pub type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
-/// A set whose order is the same on every run.
+/// A set with the same order on every run.
 pub type Set<K> = HashSet<K, BuildHasherDefault<Mix>>;
 
-/// A bounded cache that is the same on every run.
+/// A bounded cache with the same behaviour on every run.
 pub type Cache<K, V, W> = quick_cache::unsync::Cache<K, V, W, BuildHasherDefault<Mix>>;
 
-/// An empty cache for some `items` of `weight_max` in all, as `weigher` weighs them.
+/// An empty cache for about `items` entries that weigh `weight_max` in all.
 pub fn cache<K: Eq + Hash, V, W: Weighter<K, V>>(
     items: usize,
     weight_max: u64,

@@ -1,4 +1,4 @@
-//! What the listener has found in frames for others, for `object` to take.
+//! Results of overhearing, for `object`.
 
 use crate::chunks::Flight;
 use crate::input::{ExchangeId, FetchId};
@@ -6,27 +6,27 @@ use bytes::Bytes;
 use wire::ChunkId;
 use wire::peer::Want;
 
-/// So many segments at a time. What they bring and where it goes has to stay in a first cache: with 64 it
-/// was slower.
+/// Segments are handled this many at a time. What they contain and where it goes should stay in the
+/// first-level cache: 64 were slower.
 pub const SEGMENTS_AT_ONCE: usize = 16;
 
-/// See the module.
+/// A result; see the module.
 pub enum Heard {
-    /// A unit that was on its way was heard before it came, and is true.
+    /// A unit in flight was overheard before it arrived, and is verified.
     Unit(ChunkId, Flight, Bytes),
-    /// Units that nobody asked for are to be written side by side.
+    /// Write these units, which were not requested, next to each other.
     Append(Vec<(ChunkId, Bytes)>),
-    /// So many bytes of a unit do not come from a peer, as these readers count it: they were heard.
+    /// Bytes that readers counted as a peer's were overheard.
     NotFromPeer {
-        /// Who counts it.
+        /// The readers that counted them.
         readers: Vec<ExchangeId>,
         /// How many bytes.
         bytes: u64,
-        /// How many of them mended what a peer sent.
+        /// How many of them are in units that a peer completed.
         mended: u64,
     },
-    /// The peer that gives this transfer is to be asked for this once more.
+    /// Ask this transfer's supplier for this again.
     Want(FetchId, Want),
-    /// Readers of this transfer need not wait any more for the next segment of its manifest.
+    /// Readers of this transfer need not wait any more for its next segment.
     Ready(FetchId),
 }

@@ -1,12 +1,12 @@
-//! Hints: telling whoever leads towards the gateway what this node leads to, and hearing it from those
-//! behind.
+//! Hints: announces to the peer towards the gateway which objects can be had through this node, and
+//! receives such announcements from peers behind it.
 
 use crate::context::Context;
 use crate::mesh::Mesh;
 use std::net::IpAddr;
 use wire::{Instant, NodeId, Oid};
 
-/// A peer says that it leads to objects.
+/// A peer announces objects.
 pub fn hold(cx: &mut Context, peer: NodeId, names: Vec<Oid>) {
     let Some(mesh) = &mut cx.mesh else { return };
     for name in names {
@@ -14,7 +14,7 @@ pub fn hold(cx: &mut Context, peer: NodeId, names: Vec<Oid>) {
     }
 }
 
-/// A peer takes that back.
+/// A peer withdraws announcements.
 pub fn let_go(cx: &mut Context, peer: NodeId, names: &[Oid]) {
     let Some(mesh) = &mut cx.mesh else { return };
     for name in names {
@@ -22,20 +22,20 @@ pub fn let_go(cx: &mut Context, peer: NodeId, names: &[Oid]) {
     }
 }
 
-/// An object is here for certain: others may know.
+/// An object is completely stored here: it is announced.
 pub fn tell_of(cx: &mut Context, name: &Oid) {
     cx.published.set_whole(name, true);
     leads_elsewhere(cx);
 }
 
-/// What this node leads to may be more or less than before.
+/// The objects that can be had through this node may have changed.
 pub fn leads_elsewhere(cx: &mut Context) {
     if let Some(mesh) = &mut cx.mesh {
         mesh.holders.changed = true;
     }
 }
 
-/// Tells what has changed, if something has.
+/// Sends what has changed, if anything.
 pub fn tell(cx: &mut Context) {
     let Some(mesh) = &mut cx.mesh else { return };
     if !mesh.holders.changed {
@@ -51,8 +51,8 @@ pub fn tell(cx: &mut Context) {
     }
 }
 
-/// Nobody is there to be told: looks for whoever would be asked. If nobody answers there, it is passed
-/// over like one who was asked in vain, and the next one is looked for.
+/// There is no peer to announce to: dials the one that requests would go to. If it does not answer,
+/// it is passed over like a peer that failed, and the next one is tried.
 fn seek(now: Instant, mesh: &mut Mesh) {
     let may = |address| !mesh.routes.is_passed_over(now, address);
     let chosen = mesh.routes.ways().choose(mesh.per_hop(), may);
@@ -63,18 +63,18 @@ fn seek(now: Instant, mesh: &mut Mesh) {
     }
 }
 
-/// Nobody answers at an address that nobody waits for. True if it may just be starting; false if there
-/// is another one who can be told instead.
+/// No peer answered at an address for which no request waits. True if it may just be starting;
+/// false if another peer can get our hints instead.
 pub fn found_nobody(now: Instant, mesh: &mut Mesh, address: IpAddr) -> bool {
     let sought = mesh.holders.sought.take_if(|sought| *sought == address).is_some();
     let other = |it| it != address && !mesh.routes.is_passed_over(now, it);
     let has_other = mesh.routes.ways().choose(mesh.per_hop(), other).is_some();
-    // Whoever was only to be met is looked for once more, and then another.
+    // An address that was only to be met is dialled once more, and then another.
     mesh.holders.changed |= !sought || has_other;
     !(sought && has_other)
 }
 
-/// The peer that a request would be sent to on its way to the gateway.
+/// The peer that a request towards the gateway would be sent to.
 fn towards(now: Instant, mesh: &Mesh) -> Option<NodeId> {
     mesh.routes.route()?;
     let is_there =

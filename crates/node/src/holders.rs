@@ -1,18 +1,18 @@
-//! Who leads to which published object, as peers say (DOT's hints; Ditto §5.1).
+//! Which peers have announced which published objects (DOT's hints; Ditto §5.1).
 //!
-//! *What this is:* a table of what peers said, and of what we have said to the one peer that leads
-//! towards the gateway. A hint is as old as its connection at most: it goes with the peer that said it,
-//! and is said again wherever a new way towards the gateway begins. *Who calls it:* `publish/hints.rs`,
-//! `source/choose.rs`. *What it never does:* believe a hint; who is asked because of one has to show the
-//! object, and that is certified by its name.
+//! *What it is:* a table of the hints that peers have sent, and of those that we have sent to the
+//! one peer towards the gateway. A hint lasts as long as its connection: it is forgotten when the
+//! peer disconnects, and sent again when the route towards the gateway changes. *Who calls it:*
+//! `hints.rs`, `source/choose.rs`. *What it never does:* trust a hint. A peer asked because of one
+//! has to deliver the object, which its name certifies.
 //!
-//! *Order:* whoever has shown what it led to is asked first, whoever was asked in vain last, for any object:
-//! a peer that claims all there is costs others one try, not one for each object.
+//! *Order:* peers that have delivered an announced object are asked first, peers that failed last,
+//! for any object. So a peer that announces everything costs one attempt, not one for each object.
 //!
-//! *Bounds:* [`HINTS_MAX`] in all, [`HINTS_OF_PEER_MAX`] of one peer, which then forgets its own oldest. Who
-//! says one too many in all makes the peer that has said most forget its oldest, so that nobody's flood
-//! costs others more than their surplus. What is told onwards is shared out alike: a flood behind us does
-//! not crowd out, further on, what others behind us hold.
+//! *Bounds:* [`HINTS_MAX`] in all, and [`HINTS_OF_PEER_MAX`] for each peer, whose own oldest hint
+//! is then dropped. When the total is exceeded, the peer with the most hints loses its oldest, so a
+//! flood costs the others only what they hold beyond their share. What is passed on is shared
+//! alike: a flood of one peer does not displace the hints of the others.
 
 use crate::hasher::{Map, Set};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,34 +20,34 @@ use std::net::IpAddr;
 use wire::peer::Message;
 use wire::{NodeId, Oid};
 
-/// Hints of all peers together, at most: about a megabyte.
+/// Hints of all peers together: about a megabyte.
 pub const HINTS_MAX: usize = 8192;
-/// Hints of one peer, at most; also what we tell one.
+/// Hints of one peer; also the most that we send to one.
 pub const HINTS_OF_PEER_MAX: usize = HINTS_MAX / 2;
-/// Peers that were asked in vain and are remembered though they may have left, at most: the latest.
+/// Peers that failed are remembered after they leave: at most this many, the latest.
 const FAILED_MAX: usize = 256;
 
-/// What peers said they lead to, and what we said.
+/// Hints received and sent.
 #[derive(Debug, Default)]
 pub struct Holders {
     by_name: BTreeMap<Oid, Vec<NodeId>>,
     by_peer: Map<NodeId, Said>,
-    /// Who has shown what it led to, since it was last asked in vain.
+    /// Peers that delivered an announced object since they last failed.
     proven: Set<NodeId>,
-    /// Who was last asked in vain, the latest last. It is no news for whoever comes back.
+    /// Peers that failed, the latest last. A peer that reconnects stays in this list.
     failed: VecDeque<NodeId>,
     count: usize,
-    /// Hints that had to go for others.
+    /// Hints dropped for lack of room.
     pub evicted: u64,
-    /// Whom we have told what we lead to, and what.
+    /// The peer that we sent our hints to, and those hints.
     told: Option<(NodeId, BTreeSet<Oid>)>,
-    /// Where somebody is looked for who can be told.
+    /// The address that was dialled to find a peer for our hints.
     pub sought: Option<IpAddr>,
-    /// Something has changed since that was right.
+    /// Our hints may differ from those last sent.
     pub changed: bool,
 }
 
-/// What one peer said, the oldest first.
+/// The hints of one peer, oldest first.
 #[derive(Debug, Default)]
 struct Said {
     order: BTreeMap<u64, Oid>,
@@ -56,7 +56,7 @@ struct Said {
 }
 
 impl Holders {
-    /// A peer says that it leads to an object.
+    /// A peer announces an object.
     pub fn hold(&mut self, peer: NodeId, name: Oid) {
         let said = self.by_peer.entry(peer).or_default();
         let holders = self.by_name.entry(name).or_default();
@@ -86,7 +86,7 @@ impl Holders {
         }
     }
 
-    /// A peer has shown an object that it led to.
+    /// A peer has delivered an object that it announced.
     pub fn proved(&mut self, peer: NodeId) {
         self.failed.retain(|other| *other != peer);
         if self.by_peer.contains_key(&peer) {
@@ -94,7 +94,7 @@ impl Holders {
         }
     }
 
-    /// A peer was asked in vain for an object that it led to, or is silent.
+    /// A peer did not deliver an object that it announced, or is silent.
     pub fn failed(&mut self, peer: NodeId) {
         self.proven.remove(&peer);
         self.failed.retain(|other| *other != peer);
@@ -104,7 +104,7 @@ impl Holders {
         }
     }
 
-    /// A peer does not lead to an object any more, or turned out not to.
+    /// A peer has withdrawn an announcement, or did not have the object.
     pub fn let_go(&mut self, peer: NodeId, name: &Oid) {
         let Some(said) = self.by_peer.get_mut(&peer) else { return };
         let Some(place) = said.places.remove(name) else { return };
@@ -126,7 +126,7 @@ impl Holders {
         self.changed = true;
     }
 
-    /// A peer is gone, and with it what it said and what it was told.
+    /// A peer has disconnected: its hints, and ours to it, are forgotten.
     pub fn gone(&mut self, peer: NodeId) {
         self.proven.remove(&peer);
         if let Some(said) = self.by_peer.remove(&peer) {
@@ -137,8 +137,8 @@ impl Holders {
         }
     }
 
-    /// Who says that it leads to an object: the proven first, those that failed last, the one that failed
-    /// longest ago before the others; among equals the first who said it.
+    /// The peers that announce an object: first those that delivered before, last those that
+    /// failed, the earliest failure first. Among equals the first to announce comes first.
     pub fn of(&self, name: &Oid) -> Vec<NodeId> {
         let mut holders = self.by_name.get(name).cloned().unwrap_or_default();
         holders.sort_by_key(|peer| {
@@ -148,18 +148,18 @@ impl Holders {
         holders
     }
 
-    /// Whether anybody says that it leads to an object.
+    /// Whether any peer announces an object.
     pub fn has(&self, name: &Oid) -> bool {
         self.by_name.contains_key(name)
     }
 
-    /// How many hints there are.
+    /// The number of hints.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// What is to be said so that the peer towards the gateway knows what we lead to: what is published
-    /// here, and what others lead to. What that peer itself has said is no news to it.
+    /// The messages that bring the peer towards the gateway up to date: objects published here, and
+    /// those that other peers announce. Its own hints are not sent back to it.
     pub fn tell(
         &mut self,
         towards: Option<NodeId>,
@@ -170,7 +170,7 @@ impl Holders {
         let mut told = BTreeSet::new();
         match self.told.take() {
             Some((peer, names)) if Some(peer) == towards => told = names,
-            // It is on the way no more, and need not lead anybody here.
+            // That peer is not on the route any more: it need not send requests here.
             Some((peer, names)) => say(&mut messages, peer, Message::Withdraw, names.into_iter()),
             None => {}
         }
@@ -184,8 +184,8 @@ impl Holders {
 }
 
 impl Holders {
-    /// What a peer is to be told: what is published here, and of what each of the others said as much as of
-    /// any other, the oldest first, until it is enough.
+    /// The hints for a peer: what is published here, and equal parts of the hints of each other
+    /// peer, oldest first, up to the limit.
     fn to_tell(&self, whom: NodeId, published: BTreeSet<Oid>) -> BTreeSet<Oid> {
         let mut now = published;
         let others = self.by_peer.iter().filter(|(peer, _)| **peer != whom);
@@ -193,7 +193,7 @@ impl Holders {
         others.sort_unstable_by_key(|(peer, said)| (said.places.len(), **peer));
         let mut left = others.len();
         for (_, said) in others {
-            // Whoever has said little leaves its share to the rest.
+            // A peer with few hints leaves its share to the others.
             let share = HINTS_OF_PEER_MAX.saturating_sub(now.len()) / left;
             now.extend(said.order.values().take(share));
             left -= 1;
@@ -240,7 +240,7 @@ mod tests {
         assert!((0..100).all(|it| holders.of(&name(it)) == [A]));
         assert!(!holders.has(&name(1000)));
         assert_eq!(holders.of(&name(1000 + 3 * HINTS_MAX - 1)), [B]);
-        // All that two can say leaves nothing for others; each costs one who has said most.
+        // Two peers fill the table: each further hint costs one of the peers with the most.
         (0..HINTS_OF_PEER_MAX).for_each(|it| holders.hold(UP, name(100_000 + it)));
         assert_eq!(holders.len(), HINTS_MAX);
         assert!((0..100).all(|it| holders.of(&name(it)) == [A]));
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(holders.of(&name(1)), [B, UP, A]);
         holders.proved(UP);
         assert_eq!(holders.of(&name(1)), [UP, B, A]);
-        // To begin again does not help.
+        // Reconnecting does not help.
         holders.gone(A);
         holders.hold(A, name(1));
         assert_eq!(holders.of(&name(1)), [UP, B, A]);

@@ -1,30 +1,30 @@
-//! Identities: an Ed25519 key, what it signs, and its short name.
+//! Identities: an Ed25519 key, its signatures, and its short id.
 
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use wire::{NodeId, PublicKey, Signature};
 
-/// Our own identity.
+/// This node's identity.
 pub struct Identity(SigningKey);
 
 impl Identity {
-    /// The one that this seed makes.
+    /// The identity with this seed.
     pub fn new(seed: &[u8; 32]) -> Self {
         Self(SigningKey::from_bytes(seed))
     }
 
-    /// What others know it by.
+    /// Its public key.
     pub fn key(&self) -> PublicKey {
         PublicKey(self.0.verifying_key().to_bytes())
     }
 
-    /// Signs something. What is signed must say what it is for: the same key signs the keys of
-    /// connections and records.
+    /// Signs bytes. They must state their purpose, because the same key signs connection keys and
+    /// records.
     pub fn sign(&self, bytes: &[u8]) -> Signature {
         Signature(self.0.sign(bytes).to_bytes())
     }
 }
 
-/// The short name of an identity.
+/// The short id of an identity.
 pub fn node_id(key: &PublicKey) -> NodeId {
     let hash = blake3::hash(key.as_bytes());
     let mut id = [0; NodeId::LEN];
@@ -32,8 +32,8 @@ pub fn node_id(key: &PublicKey) -> NodeId {
     NodeId(id)
 }
 
-/// Whether a signature is this identity's. Strict: weak keys and signatures that only some
-/// implementations take are refused.
+/// Whether a signature is valid under this key. Strict: weak keys, and signatures that only some
+/// implementations accept, are refused.
 pub fn verify(key: &PublicKey, bytes: &[u8], signature: &Signature) -> bool {
     let signature = ed25519_dalek::Signature::from_bytes(signature.as_bytes());
     VerifyingKey::from_bytes(key.as_bytes())
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_weak_key_signs_nothing() {
-        // The neutral element: any message has a signature under it, where one is lax.
+        // The neutral element: a lax check accepts some signature for any message under it.
         let mut weak = [0; 32];
         weak[0] = 1;
         let mut signature = [0; 64];

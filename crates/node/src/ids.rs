@@ -1,8 +1,8 @@
-//! Numbers for what is asked of the driver.
+//! Numbers for operations of the driver.
 
 use crate::input::{FetchId, Ticket};
 
-/// Draws numbers that are never used twice.
+/// Draws numbers, each only once.
 #[derive(Debug, Default)]
 pub struct Ids(u64);
 

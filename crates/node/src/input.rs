@@ -1,4 +1,4 @@
-//! What can happen to a node.
+//! The events that a node handles.
 
 use crate::access::{Access, Forbidden, Prefix};
 use crate::routes::RouteTable;
@@ -10,7 +10,7 @@ use store::{Entry, Location, SegmentId};
 use wire::capture::Segment;
 use wire::{ChunkId, Date, ObjectKey, Oid, PublicKey, RecordId, Selection};
 
-/// One request of one client, until its response has ended. Numbered by the driver, never reused.
+/// One request of a client, until its response has ended. Numbered by the driver; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(pub u64);
 
@@ -29,49 +29,48 @@ impl ExchangeId {
     }
 }
 
-/// One request of ours to an origin, until its response has ended. Numbered by the engine.
+/// One request of this node to an origin, until its response has ended. Numbered by the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FetchId(pub u64);
 
-/// One thing asked of the disk, answered once. Numbered by the engine.
+/// One operation of the disk, answered once. Numbered by the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// A connection with a peer. Even numbers are those that the engine dialled, odd ones those that the
-/// driver accepted; none is used twice.
+/// A connection with a peer. The engine dialled those with even numbers, the driver accepted those
+/// with odd ones. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u64);
 
 impl LinkId {
-    /// What is dialled after this many others.
+    /// The next dialled connection after this many.
     pub const fn dialled(others: u64) -> Self {
         Self(2 * others + 2)
     }
 
-    /// What is accepted after this many others.
+    /// The next accepted connection after this many.
     pub const fn accepted(others: u64) -> Self {
         Self(2 * others + 1)
     }
 
-    /// Whether it was the engine that dialled.
+    /// Whether the engine dialled it.
     pub const fn is_dialled(self) -> bool {
         self.0.is_multiple_of(2)
     }
 }
 
-/// Something that happened to a connection with a peer. After `Closed`, or after
-/// [`crate::LinkOutput::Hangup`], nothing more is said of it.
+/// An event of a connection with a peer. None follows `Closed` or [`crate::LinkOutput::Hangup`].
 #[derive(Debug)]
 pub enum LinkInput {
-    /// Somebody connected from there to our port for peers.
+    /// A node at this address has connected to our port for peers.
     Accepted(LinkId, SocketAddr),
-    /// What was dialled answered.
+    /// The dialled peer has answered.
     Connected(LinkId),
-    /// Bytes came, within what [`crate::LinkOutput::Receive`] granted.
+    /// Bytes have arrived, within the credit of [`crate::LinkOutput::Receive`].
     Received(LinkId, Bytes),
-    /// So many more bytes can be written; begins at nothing.
+    /// This many more bytes can be written; initially none.
     Room(LinkId, u64),
-    /// It has ended, or never came to be.
+    /// The connection has ended, or could not be made.
     Closed(LinkId),
 }
 
@@ -88,54 +87,55 @@ impl LinkInput {
     }
 }
 
-/// What a node is told of its mesh at birth.
+/// The mesh settings of a node, fixed at its start.
 #[derive(Clone, Debug)]
 pub struct MeshConfig {
-    /// How it selects whom to ask.
+    /// The scheme that selects peers.
     pub selection: Selection,
-    /// The seed of its Ed25519 key: its identity.
+    /// The seed of its Ed25519 key, which is its identity.
     pub identity: [u8; 32],
     /// The secret that all nodes of the mesh share, if there is one.
     pub key: Option<[u8; 32]>,
-    /// Whose signatures on records are believed; none: that of whom was asked.
+    /// Keys whose signatures on records are trusted. If empty, every peer that is asked is trusted.
     pub gateways: Vec<PublicKey>,
     /// The port for peers, the same on all nodes.
     pub port: u16,
-    /// Listens to what neighbours send each other ([`Input::Overheard`]).
+    /// Whether it overhears its neighbours ([`Input::Overheard`]), and how.
     pub overhear: Option<Listening>,
 }
 
-/// How a node listens.
+/// Settings for overhearing.
 #[derive(Clone, Copy, Debug)]
 pub struct Listening {
-    /// Memory for what is not complete, in bytes: at least [`crate::overhear::Overhear::BUDGET_MIN`] is taken.
+    /// Memory for incomplete chunks in bytes; at least [`crate::overhear::Overhear::BUDGET_MIN`] is
+    /// used.
     pub memory_bytes: usize,
-    /// What is done with it.
+    /// Which parts of the engine are on.
     pub options: Options,
 }
 
 impl Listening {
-    /// As routers do, with so many bytes of memory.
+    /// The settings of routers, with this many bytes of memory.
     pub fn new(memory_bytes: usize) -> Self {
         Self { memory_bytes, options: Options::default() }
     }
 }
 
-/// How to listen. [`Options::default`] is for routers; the others show, in experiments, what each of its
-/// parts is worth.
+/// Parts of overhearing. [`Options::default`], with all of them, is for routers. Experiments turn
+/// parts off to measure what each is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What is heard of a chunk on several connections is joined (Ditto, §4.3). Without this each
-    /// connection has to bring all of the chunk itself; of one chunk the last four are kept.
+    /// Parts of a chunk heard on several connections are joined (Ditto §4.3). Otherwise each
+    /// connection has to supply the whole chunk; the last four of a chunk are kept.
     pub joins_streams: bool,
-    /// Where the head of a chunk was missed, its neighbours tell which it is. Without this, or if
-    /// streams are not joined, a connection's bytes are of use only behind a head that was heard there
-    /// (Ditto, §6.3).
+    /// A chunk whose head was missed is identified by its neighbours. Otherwise, or if streams are
+    /// not joined, bytes count only after a head heard on their connection (Ditto §6.3).
     pub guesses_heads: bool,
-    /// What was heard of a chunk in part is told and given out. Without this the node knows of whole ones only.
+    /// Partly heard chunks are used. Otherwise the node learns only of whole ones.
     pub repairs: bool,
-    /// What was on its way and is heard first is taken back from the peer that sends it. Without this it comes
-    /// from there, and what was heard of it meanwhile is of no use (Ditto, §8, has it among what is to be done).
+    /// A wanted chunk that is overheard first is cancelled at the peer that sends it. Otherwise it
+    /// is received from there, and what was overheard is wasted (Ditto §8 lists this as future
+    /// work).
     pub cancels: bool,
 }
 
@@ -146,23 +146,23 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether what lies behind a missed head can be told by its place.
+    /// Whether bytes after a missed head can be identified by their place.
     pub(crate) fn goes_by_places(self) -> bool {
         self.joins_streams && self.guesses_heads
     }
 }
 
-/// What a node is told at birth.
+/// The settings of a node, fixed at its start.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Its name in `Via` and `Cache-Status`: a token.
     pub name: String,
-    /// Keys the names of objects and, by way of [`content::Sealer`], their units; [`crate::OPEN_KEY`] where
-    /// there is no mesh key: then units rest and travel in clear.
+    /// The key for names of objects and, through [`content::Sealer`], for their units.
+    /// [`crate::OPEN_KEY`] if there is no mesh key: then units are stored and sent in clear.
     pub secret: [u8; 32],
-    /// All its chance comes from here.
+    /// The seed of all its randomness.
     pub seed: [u8; 32],
-    /// Budget in bytes for what it keeps in memory: hot units, rows, manifests, units to be written.
+    /// Memory budget in bytes: recently used units, rows, manifests, units to be written.
     pub memory_bytes: u64,
     /// How it cuts what it fetches from origins; the same on all nodes of a mesh.
     pub profile: &'static content::Profile,
@@ -170,206 +170,206 @@ pub struct Config {
     pub object_bytes_max: u64,
     /// Clients that may use it besides local ones.
     pub allow: Vec<Prefix>,
-    /// What it may dial for whom. Origins that `direct` covers are asked without the mesh.
+    /// What it may dial, and for whom. Origins in `direct` are asked without the mesh.
     pub access: Access,
-    /// When the program was built: a clock before this is wrong.
+    /// The build date of the program: a clock before it is wrong.
     pub built: Date,
     /// The mesh, if it is in one.
     pub mesh: Option<MeshConfig>,
 }
 
-/// What may change while a node runs. All else of [`Config`] holds until it ends.
+/// Settings that may change while a node runs. All others of [`Config`] are fixed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// As [`Config::allow`].
     pub allow: Vec<Prefix>,
-    /// As [`MeshConfig::gateways`]; of no effect without a mesh.
+    /// As [`MeshConfig::gateways`]; without effect if there is no mesh.
     pub gateways: Vec<PublicKey>,
     /// As [`Config::access`].
     pub access: Access,
 }
 
-/// How a request reached us.
+/// How a request reached this proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entrance {
-    /// The client knows that we are a proxy.
+    /// The client uses it as its proxy.
     Explicit,
-    /// The client meant to dial this address.
+    /// The client dialled this address and was intercepted.
     Intercepted(SocketAddr),
 }
 
-/// The head of a client's request, parsed and screened.
+/// The head of a client's request, screened and parsed.
 #[derive(Debug)]
 pub struct Request {
     /// Its method.
     pub method: Method,
-    /// Its target: absolute from clients of a proxy, a path from intercepted ones, an authority
-    /// for `CONNECT`.
+    /// Its target: absolute from clients of the explicit proxy, a path from intercepted ones, an
+    /// authority with `CONNECT`.
     pub uri: Uri,
     /// Its version, for `Via`.
     pub version: Version,
-    /// Its header fields, as they came.
+    /// Its header fields, unchanged.
     pub headers: HeaderMap,
     /// Whether content follows.
     pub has_body: bool,
-    /// Where the client is.
+    /// The client's address.
     pub client: IpAddr,
-    /// Whether that is this very machine: what is fetched for it may come from within, and is kept
-    /// apart.
+    /// Whether the client is on this machine. Responses fetched for it may come from inside the
+    /// site, and are stored apart.
     pub at_home: bool,
-    /// Whether the client is behind the uplink: then a private address does not make it a local one.
+    /// Whether the client is behind the uplink. Then a private address does not make it local.
     pub behind_uplink: bool,
-    /// How it reached us.
+    /// How the request reached this proxy.
     pub entrance: Entrance,
 }
 
-/// A TCP segment between others that was heard, as [`wire::capture::Segment`] shows it.
+/// An overheard TCP segment between other nodes, as in [`wire::capture::Segment`].
 #[derive(Clone, Debug)]
 pub struct Overheard {
-    /// Who sent it.
+    /// Its sender.
     pub from: SocketAddr,
-    /// Whom it is for.
+    /// Its receiver.
     pub to: SocketAddr,
-    /// Number of the payload's first byte; with `syn`, one less.
+    /// Sequence number of the payload's first byte; with `syn`, one less.
     pub seq: u32,
-    /// The sender begins.
+    /// The sender opens the connection.
     pub syn: bool,
-    /// The sender has no more to say behind this payload.
+    /// The sender's stream ends after this payload.
     pub fin: bool,
-    /// The connection is gone.
+    /// The connection is reset.
     pub rst: bool,
     /// Bytes of the stream.
     pub payload: Bytes,
 }
 
 impl Overheard {
-    /// As whoever listens takes it.
+    /// The same as a segment for the engine that listens.
     pub fn as_heard(&self) -> Segment<'_> {
         let Self { from, to, seq, syn, fin, rst, .. } = *self;
         Segment { from, to, seq, ack: None, syn, fin, rst, payload: &self.payload, missing: 0 }
     }
 }
 
-/// Why an origin did not answer, or did not end its answer.
+/// Why an origin gave no response, or no complete one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchError {
-    /// Its name has no address.
+    /// The host has no address.
     Unresolved,
-    /// The rules forbid to dial it ([`crate::Access`]).
+    /// The access rules forbid to dial it ([`crate::Access`]).
     Forbidden(Forbidden),
-    /// It refuses connections, or the network is unreachable.
+    /// It refused the connection, or the network is unreachable.
     Unreachable,
     /// It did not answer, or paused, for too long.
     TimedOut,
-    /// It answered with something other than sound HTTP.
+    /// Its response is not valid HTTP.
     Malformed,
-    /// It ended the connection before the response was complete.
+    /// It closed the connection before the response was complete.
     Truncated,
-    /// It could not be sent the request's content: that broke off, or is no sound HTTP.
+    /// The request's content broke off or is not valid HTTP.
     Unsent,
-    /// Nobody who could have asked it is reachable.
+    /// Neither the gateway nor another node that could ask it can be reached.
     NoRoute,
-    /// There is no origin: it is a published object, and nobody in reach has it.
+    /// It is a published object, which has no origin, and no peer in reach has it.
     NoHolder,
 }
 
-/// Why something was not published, or not taken back. Sizes are in bytes.
+/// Why a file was not published or an object not withdrawn. Sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutError {
-    /// It is larger than any object may be: at most this.
+    /// It is larger than any object may be: this is the limit.
     TooLarge(u64),
-    /// Its manifest may be longer than a name can certify: of at most so many bytes it certainly is not.
+    /// Its manifest may be longer than a name can certify: up to this size it certainly is not.
     TooLong(u64),
-    /// All that is published here would be more than the store spares for it: at most this.
+    /// Published objects would exceed their part of the store: this is the limit.
     Full(u64),
-    /// So many objects are published already.
+    /// This many objects are published already: the limit.
     TooMany(usize),
-    /// The store did not take it, or not all of it.
+    /// The store did not take all of it.
     Store,
-    /// It ended before its announced length, or went on behind it.
+    /// It ended before its announced length, or continued after it.
     Broken,
-    /// Nothing of this name is published here.
+    /// No object of this name is published here.
     Unknown,
-    /// The list of what is published here cannot be read, and is not to be overwritten.
+    /// The list of published objects cannot be read, and must not be overwritten.
     Unlisted,
 }
 
-/// Something that a client did: one who asks, or who publishes on this machine.
+/// An event of a client: one that sends requests, or one on this machine that publishes.
 #[derive(Debug)]
 pub enum ClientInput {
-    /// It asks.
+    /// A request.
     Request(ExchangeId, Box<Request>),
-    /// It can take so many more bytes of content.
+    /// It can take this many more bytes of content.
     Credit(ExchangeId, u64),
-    /// It has left; nothing more is to be said to it.
+    /// It has left; nothing more is to be sent to it.
     Gone(ExchangeId),
-    /// Somebody on this machine wants to publish a file of so many bytes →
-    /// [`crate::OriginOutput::TakeIn`], or [`crate::ClientOutput::Published`] at once.
-    /// [`ClientInput::Gone`] breaks it off.
+    /// Publish a file of this many bytes → [`crate::OriginOutput::TakeIn`], or at once
+    /// [`crate::ClientOutput::Published`]. [`ClientInput::Gone`] cancels it.
     Put(ExchangeId, u64),
-    /// Somebody on this machine takes back what was published → [`crate::ClientOutput::Published`].
+    /// Withdraw a published object → [`crate::ClientOutput::Published`].
     Withdraw(ExchangeId, Oid),
 }
 
-/// Something that came from an origin.
+/// An event of a request to an origin.
 #[derive(Debug)]
 pub enum OriginInput {
-    /// The head of its response, after any interim ones.
+    /// The head of the response, after any interim responses.
     Head(FetchId, StatusCode, HeaderMap),
-    /// Content of its response.
+    /// Content of the response.
     Body(FetchId, Bytes),
-    /// Its response has ended; with an error, it may not even have begun.
+    /// The response has ended; with an error, perhaps before it began.
     End(FetchId, Result<(), FetchError>),
 }
 
-/// Something that the store answers.
+/// A result of the store.
 #[derive(Debug)]
 pub enum StoreInput {
-    /// The row that the catalogue has under a key, if any.
+    /// The catalogue's row under a key, if there is one.
     Row(ObjectKey, Option<Vec<u8>>),
-    /// Whether the catalogue has a row under a key cannot be told: it cannot be read.
+    /// The catalogue cannot be read, so it is unknown whether it has a row under this key.
     RowUnread(ObjectKey),
     /// A segment of a manifest, if the catalogue has it.
     Segment(RecordId, u32, Option<Vec<u8>>),
-    /// The catalogue took changes, or could not.
+    /// The catalogue has made changes; false if it failed to.
     Changed(Ticket, bool),
-    /// All that was written before [`crate::StoreOutput::Sync`] is durable, or could not be made so.
+    /// All writes before [`crate::StoreOutput::Sync`] are durable; false if that failed.
     Synced(bool),
-    /// Units that were asked for by place, in order; `None` if they cannot be read.
+    /// Units that were read, in order; `None` if they cannot be read.
     Units(Ticket, Option<Vec<(ChunkId, Bytes)>>),
-    /// Where units now lie, in order; `None` if they could not be written.
+    /// Where units were written, in order; `None` if they could not be.
     Appended(Ticket, Option<Vec<Location>>),
-    /// What a segment of the log holds; `None` if it cannot be read.
+    /// The contents of a segment of the log; `None` if it cannot be read.
     Entries(SegmentId, Option<Vec<Entry>>),
-    /// A segment of the log is gone, and what was to be kept of it lies elsewhere; `None` if
+    /// A segment of the log is removed, and these of its units were rewritten elsewhere; `None` if
     /// that failed and the segment is still there.
     Rewritten(SegmentId, Option<Vec<(ChunkId, u32, Location)>>),
 }
 
-/// One thing that happened, by the port where it did. Bytes are reference-counted slices.
+/// One event, by its port. Bytes are reference-counted slices.
 #[derive(Debug)]
 pub enum Input {
     /// The date was learnt, or the clock set.
     Clock(Date),
-    /// [`crate::Node::poll_timeout`] has come.
+    /// The time of [`crate::Node::poll_timeout`] has come.
     Tick,
-    /// These settings hold from now on; what is under way goes on.
+    /// These settings hold from now on; requests under way continue.
     Settings(Settings),
-    /// The way to the gateway, whole, whenever it changes.
+    /// The routes to the gateway, complete, after each change.
     Routes(RouteTable),
-    /// Segments were heard, in this order. The driver leaves out those that come from one of this
-    /// machine's addresses or go to one: what is for us comes by its own connection.
+    /// Overheard TCP segments, in order. The driver omits those from or to one of this machine's
+    /// addresses: they arrive by their own connection.
     Overheard(Vec<Overheard>),
-    /// A client did something.
+    /// A client's event.
     Client(ClientInput),
-    /// Something came from an origin.
+    /// An event of a request to an origin.
     Origin(OriginInput),
-    /// Something happened to a connection with a peer.
+    /// An event of a connection with a peer.
     Link(LinkInput),
-    /// The store answers.
+    /// A result of the store.
     Store(StoreInput),
-    /// A name's addresses; empty if it has none, or if asking failed. `None`: it was not looked up.
+    /// A host's addresses; empty if it has none or the look-up failed. `None`: it was not looked
+    /// up.
     Name(String, Option<Vec<IpAddr>>),
-    /// A UDP datagram came; the address that it claims to come from may be forged.
+    /// A UDP datagram has arrived; its source address may be forged.
     Datagram(SocketAddr, Bytes),
 }

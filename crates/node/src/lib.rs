@@ -1,14 +1,15 @@
 //! Everything one mesh node decides.
 //!
-//! *What this is:* a state machine without sockets, clocks, threads or files. What happens goes in
-//! as an [`Input`] with a time; what is to be done comes out as an [`Output`]; both are sorted by port:
-//! clients, origins, connections with peers, the store. The daemon drives it with tokio and Linux; tests
-//! drive it in virtual time. *Who calls it:* a driver: give one input, drain [`Node::poll_output`], sleep
-//! until [`Node::poll_timeout`]. *What it never does:* read a clock, draw chance that was not given as a
-//! seed, block, or call back. *Where to start:* ARCHITECTURE.md's walks; `node.rs` and `node/turns.rs`, the
-//! loop; then the files in `node/` in the order of a request: `ask`, `answer`, `serve`, `origin`, `grow`, `keep`.
-//! `context.rs` lends what all use; `client`, `object`, `source` and `publish` own what they are about.
-//! *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3 (architecture A1, the gateway's cache).
+//! *What it is:* a state machine without sockets, clocks, threads or files. Events enter as an
+//! [`Input`] with a time; work for the driver leaves as an [`Output`]. Both are grouped by port:
+//! clients, origins, connections with peers, the store. The daemon drives it with tokio on Linux;
+//! the simulator and tests drive it in virtual time. *Who calls it:* a driver: it gives one input,
+//! drains [`Node::poll_output`], and sleeps until [`Node::poll_timeout`]. *What it never does:*
+//! read a clock, use randomness other than its seed's, block, or call back. *Where to start:* the
+//! walks in ARCHITECTURE.md; `node.rs` and `node/turns.rs`, the loop; then the machines in the
+//! order of a request: `client`, `source`, `object`, `publish`. `context.rs` lends the services
+//! that all machines use. *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3 (architecture A1, the
+//! gateway's cache).
 
 mod access;
 mod catalogue;

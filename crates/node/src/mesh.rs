@@ -1,4 +1,4 @@
-//! What a node has because of its mesh: services, lent by the context, and what joins them.
+//! Services that a node has because it is in a mesh, and what connects them.
 //!
 //! *Sources:* MeshCache §3; docs/protocol.md.
 
@@ -11,15 +11,15 @@ use std::net::{IpAddr, SocketAddr};
 use wire::peer::{Gateway, Hello};
 use wire::{Instant, NodeId, Oid, PublicKey, Selection};
 
-/// Messages that wait because peers take them slowly have one part in so many of the memory.
+/// Messages waiting for slow peers take at most the memory divided by this.
 const BACKLOGS_SHARE: u64 = 8;
 
-/// See the module.
+/// The services; see the module.
 pub struct Mesh {
     pub config: MeshConfig,
     pub peers: Peers,
     pub routes: Routes,
-    /// Who leads to which published object.
+    /// Announcements of published objects.
     pub holders: Holders,
     name: String,
     profile: u8,
@@ -27,7 +27,7 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// A node without peers or routes yet, and with a part of this much memory.
+    /// A node without peers and routes; `memory_bytes` is the budget of the whole node.
     pub fn new(
         config: MeshConfig,
         name: String,
@@ -42,13 +42,13 @@ impl Mesh {
         Self { config, peers, routes, holders, name, profile, exchanges: 0 }
     }
 
-    /// Takes in the way to the gateway, and tells the peers what follows from it.
+    /// Sets the routes, and tells the peers what follows from them.
     pub fn set_routes(&mut self, now: Instant, table: RouteTable) {
         self.routes.set(now, table);
         self.introduce(now);
     }
 
-    /// What the next hop says of the gateway may be news to us, and so to the other peers.
+    /// The next hop may have told a new gateway: updates ours, and tells the other peers.
     pub fn introduce(&mut self, now: Instant) {
         if let Some((next_hop, gateway)) = self.told() {
             self.routes.learn(next_hop, gateway);
@@ -66,7 +66,7 @@ impl Mesh {
         self.holders.changed = true;
     }
 
-    /// The next hop, and what it says of the gateway, if it is there.
+    /// The next hop, and the gateway that it told us, if it is connected.
     fn told(&self) -> Option<(IpAddr, IpAddr)> {
         let next_hop = self.routes.route()?.next_hop;
         match self.peers.hello(self.peers.at(next_hop)?)?.gateway {
@@ -76,7 +76,7 @@ impl Mesh {
         }
     }
 
-    /// Gets to know those who will be asked, before they are: a first request then costs no handshakes.
+    /// Connects to the peers that will be asked, so that the first request costs no handshake.
     pub fn meet(&mut self, now: Instant) {
         let ways = self.routes.ways();
         let gateway = ways.gateway.filter(|_| !self.per_hop());
@@ -89,33 +89,34 @@ impl Mesh {
         }
     }
 
-    /// The port for peers at an address.
+    /// The socket address for peers at an address.
     pub fn socket(&self, address: IpAddr) -> SocketAddr {
         self.routes.socket(address, self.config.port)
     }
 
-    /// Whether each hop is to look, keep and forward what is asked from here.
+    /// Whether requests of this node ask each hop to look up, store and forward.
     pub fn per_hop(&self) -> bool {
         self.config.selection == Selection::PhThcp
     }
 
-    /// Numbers a request of a peer among the driver's, which count up from below.
+    /// A number for a peer's request, from the upper half of the numbers; the driver uses the lower
+    /// half.
     pub fn draw_exchange(&mut self) -> ExchangeId {
         self.exchanges += 1;
         ExchangeId::from_peer(self.exchanges)
     }
 
-    /// Whether anybody but an origin could be asked for what is missing of an object.
+    /// Whether anyone but an origin could supply what is missing of an object.
     pub fn has_sources(&self, named: Option<Oid>) -> bool {
         named.is_some_and(|name| self.holders.has(&name)) || self.routes.route().is_some()
     }
 
-    /// Whether a signer of records is to be believed; the signature was checked already.
+    /// Whether a signer of records is trusted. The signature itself was checked before.
     pub fn believes(&self, signer: &PublicKey) -> bool {
         self.config.gateways.is_empty() || self.config.gateways.contains(signer)
     }
 
-    /// Whether a peer is to be believed in what nobody has signed.
+    /// Whether a peer is trusted for data without a signature.
     pub fn believes_unsigned(&self, peer: NodeId) -> bool {
         let gateways = &self.config.gateways;
         gateways.is_empty() || gateways.iter().any(|key| node_id(key) == peer)

@@ -1,8 +1,8 @@
-//! Objects that are asked for by name: how a name is spelt as a URI, and what a record of one is.
+//! Named objects: how a name is written as a URI, and what their records contain.
 //!
-//! *What this is:* what requests, records and the publisher agree on. Everything about such an object
-//! follows from its root, which its name certifies: whoever has both needs nobody's word. *Who calls
-//! it:* `client/lookup.rs`, `publish`; the daemon, for the URI. *What it never does:* look anything up.
+//! *What it is:* what requests, records and publishing agree on. All of a named object follows from
+//! its root, which the name certifies, so no signature is needed. *Who calls it:* `client`,
+//! `publish`; the daemon, for the URI. *What it never does:* look anything up.
 
 use crate::http::{Audience, RecordSignature, Target};
 use crate::input::Entrance;
@@ -12,20 +12,19 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use content::Root;
 use wire::{ObjectKey, Oid, PublicKey, RecordId, Signature};
 
-/// The host of all names. It has no address anywhere (RFC 6761 §6.4), so that a node which does not know
-/// about names fails honestly.
+/// The host of all names. It never has an address (RFC 6761 §6.4), so a proxy that does not know
+/// names fails with a proper error.
 pub const HOST: &str = "oid.hearsay.invalid";
-/// The header field that has the root's text.
+/// The header field with the root's text.
 pub const ROOT: &str = "hearsay-root";
-/// Whoever has the bytes that a name certifies has the latest there are: a year is the longest lifetime
-/// that caches honour.
+/// The bytes that a name certifies never change: a year is the longest lifetime that caches honour.
 const CONTROL: &str = "public, max-age=31536000, immutable";
-/// What is said of a year's freshness where it never ends.
+/// The remaining freshness to report, in seconds: a year, though it never ends.
 pub const LEFT: i64 = 31_536_000;
 
 const RECORD_CONTEXT: &str = "hearsay 2026-11 record of a published object";
 
-/// What stands where a signature would: the name certifies the object.
+/// In place of a signature: the name certifies the object.
 pub const VOUCHER: RecordSignature =
     RecordSignature { signer: PublicKey([0; 32]), signature: Signature([0; Signature::LEN]) };
 
@@ -34,7 +33,7 @@ pub fn uri(name: &Oid) -> String {
     format!("http://{HOST}/{name}")
 }
 
-/// Whom a request for a name is for.
+/// The target of a request for a name.
 pub fn target(name: &Oid) -> Target {
     let slash = Target::new(&Authority::from_static(HOST), None).expect("it is a host");
     slash.with_path(&format!("/{name}"))
@@ -45,7 +44,7 @@ pub fn key(name: &Oid, secret: &[u8; 32]) -> ObjectKey {
     target(name).key(secret, Audience::Everyone)
 }
 
-/// The id of its record, the same wherever it is: any holder can go on with what another began.
+/// The id of its record. It is the same on all nodes, so any holder can continue a transfer.
 pub fn record_id(name: &Oid) -> RecordId {
     let hash = blake3::derive_key(RECORD_CONTEXT, name.as_bytes());
     let mut id = [0; RecordId::LEN];
@@ -53,7 +52,7 @@ pub fn record_id(name: &Oid) -> RecordId {
     RecordId(id)
 }
 
-/// The fields of its record: none but those that follow from the root.
+/// The header fields of its record: only those that follow from the root.
 pub fn headers(name: &Oid, root: &str) -> HeaderMap {
     let value = |text: &str| HeaderValue::from_str(text).expect("digits are ASCII");
     HeaderMap::from_iter([
@@ -64,20 +63,20 @@ pub fn headers(name: &Oid, root: &str) -> HeaderMap {
     ])
 }
 
-/// The root that a head tells, if the name certifies it.
+/// The root in a head's text, if the name certifies it.
 pub fn root_of(name: &Oid, text: &[u8]) -> Option<Root> {
     let text = std::str::from_utf8(text).ok()?;
     let root = Root::decode(text)?;
     (Root::name_of(text) == *name).then_some(root)
 }
 
-/// The root that the fields of a record tell, if the name certifies it.
+/// The root in a record's header fields, if the name certifies it.
 pub fn root_in(name: &Oid, headers: &HeaderMap) -> Option<Root> {
     root_of(name, headers.get(ROOT)?.as_bytes())
 }
 
-/// Makes a request for a name what it means; any other is as it was. What of it could change the answer
-/// is dropped, because nothing can.
+/// Translates a request for a name; any other request is unchanged. Header fields that could change
+/// the response are dropped, because nothing can change it.
 pub fn understand(mut ask: Ask, secret: &[u8; 32]) -> Result<Ask, (StatusCode, &'static str)> {
     if ask.target.host() != HOST || ask.entrance != Entrance::Explicit {
         return Ok(ask);

@@ -1,7 +1,8 @@
-//! The engine: hands each input to the machine that it is for, and lets everybody go on who can.
+//! The engine: hands each input to the machine that it is for, then gives a turn to all that can go
+//! on.
 //!
-//! *Below:* `links.rs`, what peers say; `values.rs`, what machines say to each other; `turns.rs`, the loop at the end
-//! of each input. *What it never does:* decide.
+//! *Below:* `links.rs`, messages of peers; `values.rs`, values between machines; `turns.rs`, the
+//! loop at the end of each input. *What it never does:* decide.
 
 mod links;
 mod turns;
@@ -30,29 +31,29 @@ use wire::{Instant, NodeId, PublicKey, Selection};
 
 /// Everything one mesh node decides.
 ///
-/// Drive it so: give one input, drain [`poll_output`](Self::poll_output) until it is empty, and at
-/// [`poll_timeout`](Self::poll_timeout) give [`Input::Tick`].
+/// To drive it, give one input, drain [`poll_output`](Self::poll_output) until it is empty, and
+/// give [`Input::Tick`] at [`poll_timeout`](Self::poll_timeout).
 pub struct Node {
-    /// What all of it may use.
+    /// The services that all machines use.
     cx: Context,
-    /// Who asks, and what is answered.
+    /// Requests of clients and peers, and their responses.
     client: Client,
-    /// What comes.
+    /// Objects under way.
     object: Objects,
-    /// What is asked of others.
+    /// Requests to peers and origins.
     source: Source,
-    /// What is published here.
+    /// Published objects.
     publish: Publish,
 }
 
 impl Node {
-    /// A node that holds what the index says.
+    /// A node whose store holds what the index lists.
     pub fn new(config: Config, index: Index) -> Self {
         let selection = config.mesh.as_ref().map_or(Selection::PhThcp, |mesh| mesh.selection);
         Self::with_select(config, index, select::of(selection))
     }
 
-    /// The same, with a scheme of one's own instead of the one that the configuration names.
+    /// The same, with this scheme instead of the configured one.
     pub fn with_select(config: Config, index: Index, select: Box<dyn Select>) -> Self {
         Self {
             client: Client::new(config.memory_bytes),
@@ -63,7 +64,7 @@ impl Node {
         }
     }
 
-    /// Takes in one thing that happened.
+    /// Handles one event.
     pub fn handle_input(&mut self, now: Instant, input: Input) {
         debug_assert!(self.cx.out.is_empty(), "drain the outputs of one input before the next");
         self.cx.now = self.cx.now.max(now);
@@ -73,7 +74,7 @@ impl Node {
             Input::Settings(settings) => self.cx.set(settings),
             Input::Routes(routes) => {
                 self.cx.set_routes(routes);
-                // Who had no way may have one now.
+                // Requests that had no route may have one now.
                 self.look_after();
             }
             Input::Overheard(segments) => self.object.handle_overheard(&mut self.cx, &segments),
@@ -95,7 +96,7 @@ impl Node {
         self.cx.talk();
     }
 
-    /// Gives out one thing to do; drain it until `None`.
+    /// Takes the next output; call until `None`.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.cx.out.pop_front()
     }
@@ -120,12 +121,12 @@ impl Node {
         &mut self.cx.events
     }
 
-    /// All peers, by id.
+    /// All peers, ordered by id.
     pub fn peers(&self) -> Vec<PeerInfo> {
         self.cx.mesh.as_ref().map_or_else(Vec::new, |mesh| mesh.peers.list(self.cx.now))
     }
 
-    /// Who it is to its peers, if it is in a mesh.
+    /// Its id and public key, if it is in a mesh.
     pub fn identity(&self) -> Option<(NodeId, PublicKey)> {
         self.cx.mesh.as_ref().map(|mesh| (mesh.peers.own_id(), mesh.peers.own_key()))
     }
@@ -138,7 +139,7 @@ impl Node {
         self.publish.list(&self.cx)
     }
 
-    /// What was counted, and what is held now.
+    /// All counters, and what is held now.
     pub fn report(&self) -> Report {
         let counts = self.cx.chunks.counts();
         Report {
@@ -197,7 +198,7 @@ impl Node {
             },
             OriginInput::Body(line, bytes) => match self.source.carried(&self.cx, line) {
                 Some(id) => self.body(id, bytes),
-                // More than was asked for, of what is done with.
+                // The request has ended: its remaining content is not wanted.
                 None => {
                     self.cx.events.stale(Stale::OriginBody);
                     self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
@@ -216,6 +217,7 @@ impl Node {
 
     /// An origin has answered.
     fn head(&mut self, id: FetchId, status: StatusCode, mut headers: HeaderMap) {
+        // The origin may have been asked beside a peer: from now on only the origin counts.
         self.source.forget_previous(&mut self.cx, id);
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);
@@ -227,7 +229,7 @@ impl Node {
         }
     }
 
-    /// Content of an origin's response, or of a file, has come.
+    /// Content of an origin's response, or of a file being published, has arrived.
     fn body(&mut self, id: FetchId, bytes: Bytes) {
         if self.publish.has(id) {
             way::enter("publish: a file");
@@ -316,7 +318,7 @@ impl Node {
         }
     }
 
-    /// Looks whether what was asked of others comes on.
+    /// Checks the progress of all requests to peers and origins.
     fn look_after(&mut self) {
         let ids = self.source.at_peers(&self.cx);
         for id in &ids {

@@ -1,4 +1,4 @@
-//! What a node asks its driver to do.
+//! The operations that a node asks its driver for.
 
 use crate::access::Caller;
 use crate::input::{ExchangeId, FetchId, LinkId, PutError, Ticket};
@@ -8,24 +8,24 @@ use std::net::{IpAddr, SocketAddr};
 use store::{Change, Entry, Location, SegmentId, Unit};
 use wire::{ObjectKey, Oid, RecordId};
 
-/// Whom to dial.
+/// The server to dial.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Dial {
-    /// The addresses of a name, or a literal address, with a port; each subject to
+    /// A host name or literal address with a port; each address is subject to
     /// [`crate::Access::may_dial`].
     Name(String, u16),
-    /// The address that the client meant to dial.
+    /// The address that the client dialled.
     Address(SocketAddr),
 }
 
 /// A request to an origin.
 #[derive(Debug)]
 pub struct Fetch {
-    /// Whom to ask.
+    /// The server to dial.
     pub dial: Dial,
-    /// The client or peer it is for.
+    /// The client or peer that it is for.
     pub client: IpAddr,
-    /// What kind of client that is: [`crate::Access::may_dial`] wants to know.
+    /// The kind of that client, for [`crate::Access::may_dial`].
     pub caller: Caller,
     /// The method.
     pub method: Method,
@@ -33,8 +33,8 @@ pub struct Fetch {
     pub path: String,
     /// The header fields, `Host` among them.
     pub headers: HeaderMap,
-    /// Whose content goes with it, and whose connection is joined to the origin's on a 101; `None`
-    /// if neither can happen.
+    /// The exchange whose content belongs to it, and whose connection is joined to the origin's
+    /// after a 101; `None` if neither can happen.
     pub exchange: Option<ExchangeId>,
 }
 
@@ -45,64 +45,65 @@ pub struct Head {
     pub status: StatusCode,
     /// The header fields.
     pub headers: HeaderMap,
-    /// Bytes of content that follow; `None` if that is not known, and zero if none may follow.
+    /// The bytes of content that follow; `None` if unknown, zero if there is none.
     pub length: Option<u64>,
 }
 
-/// Something to do for a client: one who asks, or who publishes on this machine.
+/// An operation for a client: one that sent a request, or one on this machine that publishes.
 #[derive(Debug)]
 pub enum ClientOutput {
-    /// Answer it.
+    /// Send the response's head.
     Respond(ExchangeId, Box<Head>),
-    /// Give it content, within the credit it gave.
+    /// Send content, within the client's credit.
     Data(ExchangeId, Bytes),
     /// The response is complete.
     Finish(ExchangeId),
-    /// The response cannot be completed: break the connection, so that the client knows.
+    /// The response cannot be completed: break the connection, so that the client notices.
     Abort(ExchangeId),
     /// Dial for its `CONNECT`, answer it, and join the two connections.
     Tunnel(ExchangeId, Dial, IpAddr, Caller),
-    /// Send this request, then join the client's connection with the origin's, byte for byte: what comes back
-    /// is nothing that we can read. The exchange is over.
+    /// Send this request, then join the client's connection with the origin's: the response is not
+    /// one that this proxy can read. The exchange has ended.
     Relay(ExchangeId, Box<Fetch>),
-    /// A file is published, and durable, under this name; or it was taken back.
+    /// A file is published under this name and durable; or an object was withdrawn.
     Published(ExchangeId, Result<Oid, PutError>),
 }
 
-/// Something to do at an origin.
+/// An operation on a request to an origin.
 #[derive(Debug)]
 pub enum OriginOutput {
-    /// Ask it → [`crate::OriginInput::Head`], `Body`, `End`.
+    /// Send a request → [`crate::OriginInput::Head`], `Body`, `End`.
     Fetch(FetchId, Box<Fetch>),
-    /// Take in the file that somebody publishes, as if it were an origin's content →
+    /// Take in a client's file for publishing, like an origin's content →
     /// [`crate::OriginInput::Body`], `End`.
     TakeIn(ExchangeId, FetchId),
-    /// Accept so many more bytes of its content.
+    /// Accept this many more bytes of its content.
     Grant(FetchId, u64),
-    /// Break off a request to it; nothing more of it is wanted.
+    /// Cancel the request; no more of it is wanted.
     Cancel(FetchId),
 }
 
-/// Something to do with a connection to a peer.
+/// An operation on a connection with a peer.
 #[derive(Debug)]
 pub enum LinkOutput {
-    /// Dial a peer's port → [`crate::LinkInput::Connected`] or `Closed`.
+    /// Dial a peer → [`crate::LinkInput::Connected`] or `Closed`.
     Connect(LinkId, SocketAddr),
-    /// Write bytes, within the room that [`crate::LinkInput::Room`] gave.
+    /// Write bytes, within the room of [`crate::LinkInput::Room`].
     Write(LinkId, Bytes),
-    /// Accept so many more bytes; begins at nothing.
+    /// Accept this many more bytes; initially none.
     Receive(LinkId, u64),
-    /// Before the next read, let so many bytes gather: fewer are of no use yet, and TCP acknowledges what was
-    /// read together with one packet. Not for long, though: the rest may not come.
+    /// Let this many bytes gather before the next read: fewer are of no use yet, and TCP
+    /// acknowledges what is read together in one packet. Read after a short time in any case,
+    /// because the rest may not come.
     ReadThreshold(LinkId, u64),
-    /// From now on units pass by this link, one way, and nothing is said in answer: full packets matter more than the
-    /// last few bytes soon, and few acknowledgements more than early ones.
+    /// From now on this connection carries only units, in one direction and without replies. Full
+    /// packets matter more than low delay, and few acknowledgements more than early ones.
     BulkData(LinkId),
-    /// Send what was written, then close it.
+    /// Send what was written, then close.
     Hangup(LinkId),
 }
 
-/// Something to do with the store: the log of units, and the catalogue.
+/// An operation of the store: the log of units, and the catalogue.
 #[derive(Debug)]
 pub enum StoreOutput {
     /// Look up a row → [`crate::StoreInput::Row`].
@@ -111,35 +112,34 @@ pub enum StoreOutput {
     ReadSegment(RecordId, u32),
     /// Change the catalogue → [`crate::StoreInput::Changed`].
     Change(Ticket, Vec<Change>),
-    /// Read adjacent units, the first at this place, of these lengths → [`crate::StoreInput::Units`].
+    /// Read adjacent units of these lengths, the first at this place →
+    /// [`crate::StoreInput::Units`].
     Read(Ticket, Location, Vec<u32>),
-    /// Write units side by side → [`crate::StoreInput::Appended`].
+    /// Write units next to each other → [`crate::StoreInput::Appended`].
     Append(Ticket, Vec<Unit>),
-    /// Make all that was written durable: first the log, then the catalogue →
-    /// [`crate::StoreInput::Synced`].
+    /// Make all writes durable, first the log, then the catalogue → [`crate::StoreInput::Synced`].
     Sync,
     /// List a segment of the log → [`crate::StoreInput::Entries`].
     List(SegmentId),
-    /// Write these units anew, then remove the segment → [`crate::StoreInput::Rewritten`].
+    /// Write these units again, then remove the segment → [`crate::StoreInput::Rewritten`].
     Rewrite(SegmentId, Vec<Entry>),
 }
 
-/// Something to do, by the port where it is done. What comes of it comes back as an [`crate::Input`],
-/// where one is named.
+/// One operation, by its port. Its result returns as an [`crate::Input`], where one is named.
 #[derive(Debug)]
 pub enum Output {
     /// For a client.
     Client(ClientOutput),
-    /// At an origin.
+    /// On a request to an origin.
     Origin(OriginOutput),
-    /// With a connection to a peer.
+    /// On a connection with a peer.
     Link(LinkOutput),
     /// With the store.
     Store(StoreOutput),
-    /// Look up a name for a client → [`crate::Input::Name`].
+    /// Look up a host name for a client → [`crate::Input::Name`].
     Name(String, IpAddr),
-    /// Send this to an address in one UDP datagram, which may be lost.
+    /// Send one UDP datagram to an address; it may be lost.
     Datagram(SocketAddr, Bytes),
-    /// Tell whoever runs this node, in a line.
+    /// Show this line to the operator.
     Notice(String),
 }

@@ -1,4 +1,4 @@
-//! What is asked of others: a table that `source` alone writes, and that all may read.
+//! Requests to peers and origins. Every machine may read this table; only `source` writes it.
 
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use wire::peer::Request;
 use wire::{Instant, NodeId, RecordId};
 
-/// See the module.
+/// The pursuits by number; see the module.
 #[derive(Debug, Default)]
 pub struct Pursuits(Map<FetchId, Pursuit>);
 
@@ -29,7 +29,7 @@ impl DerefMut for Pursuits {
 }
 
 impl Pursuits {
-    /// Whom it is asked.
+    /// The upstream of a request.
     pub fn via(&self, id: FetchId) -> Option<Upstream> {
         self.0.get(&id).map(|pursuit| pursuit.via)
     }
@@ -39,7 +39,7 @@ impl Pursuits {
         self.via(id) == Some(Upstream::Origin)
     }
 
-    /// Of which this holds, in order.
+    /// The requests for which `which` is true, in order.
     pub fn those(&self, which: impl Fn(&Pursuit) -> bool) -> Vec<FetchId> {
         let of = |(id, pursuit): (&FetchId, &Pursuit)| which(pursuit).then_some(*id);
         let mut those: Vec<FetchId> = self.0.iter().filter_map(of).collect();
@@ -47,28 +47,28 @@ impl Pursuits {
         those
     }
 
-    /// What came shows that the way is good.
+    /// What has arrived shows that the route works.
     pub fn found_way(&mut self, id: FetchId) {
         if let Some(pursuit) = self.0.get_mut(&id) {
             pursuit.lost_route_at = None;
         }
     }
 
-    /// A peer that was turned to knows the transfer.
+    /// The peer asked last has begun to answer.
     pub fn is_answering(&mut self, id: FetchId) {
         if let Some(pursuit) = self.0.get_mut(&id) {
             pursuit.answered = true;
         }
     }
 
-    /// A head was judged: this is sought from now on.
+    /// A head was judged: this is the goal from now on.
     pub fn seeks(&mut self, id: FetchId, goal: Goal) {
         if let Some(pursuit) = self.0.get_mut(&id) {
             pursuit.quest.goal = goal;
         }
     }
 
-    /// Something of it has come.
+    /// Something of the response has arrived.
     pub fn came(&mut self, id: FetchId, now: Instant) {
         if let Some(pursuit) = self.0.get_mut(&id) {
             pursuit.moved = now;
@@ -76,50 +76,50 @@ impl Pursuits {
     }
 }
 
-/// Whom something is asked.
+/// The peer or origin that a request is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upstream {
     /// The origin.
     Origin,
     /// A peer that is being dialled.
     Dialling(SocketAddr),
-    /// A peer, by this request.
+    /// A peer; this is our request's number.
     Peer(NodeId, Request),
-    /// Nobody any more: all of it has come.
+    /// None any more: the whole response has arrived.
     Done,
-    /// Nobody at present.
+    /// None at present: no route is known.
     Nobody,
-    /// Nobody yet: it is to be asked of somebody before this input is done with.
+    /// None yet: one is chosen before this input ends.
     Next,
-    /// Nobody yet: the scheme finds out whom, since then.
+    /// None yet: the scheme has been looking for a peer since then.
     Sought(Instant),
 }
 
-/// One request of ours, to an origin or to peers, until its response has ended.
+/// One request of this node, to an origin or to peers, until its response has ended.
 #[derive(Debug)]
 pub struct Pursuit {
-    /// What is asked.
+    /// What is requested.
     pub quest: Quest,
     pub via: Upstream,
     /// It goes straight to the gateway.
     pub to_gateway: bool,
-    /// No unit is to come unasked.
+    /// The peer is asked not to send units without a want.
     pub sparing: bool,
-    /// Peers that were asked, and did not help.
+    /// Peers that were asked and did not help.
     pub tried: Vec<IpAddr>,
     /// The peer that was asked before, and may still answer.
     pub previous: Option<(NodeId, Request)>,
-    /// Who was asked for an object last has begun to answer.
+    /// The peer asked last for an object has begun to answer.
     pub answered: bool,
-    /// Since when it has had no way to go on.
+    /// Since when it has had no route.
     pub lost_route_at: Option<Instant>,
-    /// When it last came on: asked, answered, or received something.
+    /// When it last made progress: it was sent, answered, or received something.
     pub moved: Instant,
-    /// Bytes that a peer may send more and was not told of yet.
+    /// Credit granted to the peer but not yet announced to it, in bytes.
     pub owed: u64,
-    /// Its origin was asked beside a peer that gave no sign of life; once is enough.
+    /// The origin was asked beside a mute peer. This is done only once.
     pub origin_raced: bool,
-    /// How it goes on, if what its origin was asked first has broken off.
+    /// The request for the rest, if the origin broke the body off.
     pub resumed: Option<Resumed>,
 }
 
@@ -133,18 +133,18 @@ impl Pursuit {
         self.giving().map(|(peer, _)| peer)
     }
 
-    /// The peer that gives what is wanted, and by which request: as long as another that was asked too
-    /// has not answered, the one that was asked before.
+    /// The peer that supplies what is wanted, and our request to it. While a second peer has not
+    /// answered, that is the first one.
     pub fn giving(&self) -> Option<(NodeId, Request)> {
         self.previous.or(self.request())
     }
 
-    /// Whether who was asked for an object last has begun to answer.
+    /// Whether the peer asked last for an object has begun to answer.
     pub fn is_answered(&self) -> bool {
         self.answered
     }
 
-    /// Whether no unit is to come unasked.
+    /// Whether the peer is asked not to send units without a want.
     pub fn is_sparing(&self) -> bool {
         self.sparing
     }
@@ -156,22 +156,23 @@ impl Pursuit {
         }
     }
 
-    /// Of two who were asked, either may be the one that is listened to.
+    /// All peers whose answer may be accepted: at most two.
     pub fn asked(&self) -> impl Iterator<Item = (NodeId, Request)> {
         self.previous.into_iter().chain(self.request())
     }
 }
 
-/// What a transfer has of its response, as far as that decides whom to ask.
+/// The state of a response, as far as it decides whom to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// No head yet.
+    /// No head has arrived.
     Head,
-    /// A response that is given on as it comes: it cannot be taken up by another way.
+    /// A response that is passed on as it arrives: another upstream cannot continue it.
     Pass,
-    /// An object: the same record, by any way. Two versions are never spliced.
+    /// An object: any upstream can continue it with the same record. Two versions must not be
+    /// spliced.
     Object,
-    /// The holes of a record that was closed, from peers: without any the readers turn to the origin.
+    /// The holes of a stored record, from peers. If there are none, its readers turn to the origin.
     Holes,
     /// A hole of a stored object, from the origin alone.
     Range,
@@ -186,45 +187,45 @@ impl Goal {
 /// A request for the rest of a body.
 #[derive(Debug)]
 pub struct Resumed {
-    /// Its number, for the driver; none while there is no request.
+    /// Its number for the driver; `None` while there is no request.
     pub line: Option<FetchId>,
-    /// Its head has come.
+    /// Its head has arrived.
     pub answered: bool,
-    /// Where the body ends, if that is known.
+    /// The end of the body, if it is known.
     pub end: Option<u64>,
-    /// When it was asked or answered, or broke off.
+    /// When it was last sent, answered or broken off.
     pub asked: Instant,
 }
 
-/// What is missing of a body.
+/// The missing part of a body.
 #[derive(Debug)]
 pub struct Rest {
-    /// Where it begins, in bytes.
+    /// Its first byte.
     pub from: u64,
-    /// What makes sure that it is of the same version.
+    /// The validator that guarantees the same version.
     pub validator: Option<HeaderValue>,
 }
 
-/// What is to be done with a body that may have been cut off.
+/// What to do with a body whose connection may be dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Nothing.
     None,
-    /// It is to be gone on with, if it can be.
+    /// Resume it, if possible.
     Resume,
-    /// It has broken off.
+    /// Give it up.
     Broken,
 }
 
-/// What is to be asked of others.
+/// A request to be sent.
 #[derive(Debug)]
 pub struct Quest {
     pub ask: Rc<Ask>,
-    /// The fields it is asked with.
+    /// Its header fields.
     pub headers: HeaderMap,
-    /// The stale record that it may confirm.
+    /// The stale record that the response may confirm.
     pub have: Option<RecordId>,
-    /// Whose content or upgrade goes with it.
+    /// The exchange whose content or upgrade belongs to it.
     pub content: Option<ExchangeId>,
     pub goal: Goal,
 }

@@ -1,8 +1,8 @@
-//! Chance, all of it from one seed.
+//! Random ids for records, all from one seed.
 
 use wire::RecordId;
 
-/// Draws record ids: BLAKE3 of a counter, keyed by the seed.
+/// Draws record ids: BLAKE3 of a counter, keyed with the seed.
 #[derive(Debug)]
 pub struct RecordIds {
     seed: [u8; 32],

@@ -1,8 +1,9 @@
-//! Records that are in no row any more, and are still read: a new version has come, or eight others have, or the
-//! origin's resource was changed. Their segments stay until the last reader has left.
+//! Lingering records: in no row any more, but still read. A row has room for eight records, a new
+//! version may have arrived, or the origin's resource was changed. Their segments stay until the
+//! last reader has left.
 //!
-//! The row that took their place owns them in the catalogue until then. So they need no sweep after a loss of
-//! power: they go when the row is written again, or leaves.
+//! Until then the row that replaced them owns them in the catalogue. So no sweep is needed after a
+//! loss of power: they are removed when that row is next written or evicted.
 
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source};
@@ -13,12 +14,12 @@ use std::rc::Rc;
 use store::Change;
 use wire::{ObjectKey, RecordId};
 
-/// As many records may linger, at most; others go at once, and their readers break off. Each has a reader, and a
-/// slow one pins its manifest, which is some 0.5 % of an object.
+/// At most this many records may linger; further ones are removed at once, and their readers break
+/// off. Each has a reader, and a slow reader pins a manifest, some 0.5 % of its object.
 const LINGERING_MAX: usize = 256;
 
 impl Context {
-    /// Puts a row in place of what was under a key.
+    /// Replaces the row under a key.
     pub fn write_row(&mut self, key: ObjectKey, row: Row) {
         let named: BTreeSet<RecordId> = row.records.iter().map(|record| record.id).collect();
         self.lingering.retain(|record| !named.contains(record));
@@ -37,7 +38,7 @@ impl Context {
         self.dirty();
     }
 
-    /// Removes what only the catalogue has under a key.
+    /// Removes a row that only the catalogue has.
     pub fn remove_row(&mut self, key: ObjectKey) {
         if self.read_under(&key).is_empty() {
             self.dirty();
@@ -48,7 +49,7 @@ impl Context {
         }
     }
 
-    /// A reader has left: the record that it read goes, if that lingered for it alone.
+    /// A reader has left: if its record lingered only for it, the record is removed.
     pub fn linger_no_more(&mut self, exchange: &Exchange) {
         let Some(record) = self.reads(exchange).filter(|record| self.lingering.contains(record))
         else {
@@ -58,20 +59,20 @@ impl Context {
             return;
         }
         self.lingering.remove(&record);
-        // Those of its segments that wait to be written would come behind this.
+        // Its segments waiting to be written go first, or they would be written after the removal.
         self.segments.write(&mut self.ids, &mut self.out);
         let drop = Change::DropSegments { record };
         self.out.push_back(Output::Store(StoreOutput::Change(self.ids.draw(), vec![drop])));
         self.dirty();
     }
 
-    /// The closed records of an object that somebody reads.
+    /// The stored records of an object that exchanges read.
     fn read_under(&self, key: &ObjectKey) -> BTreeSet<RecordId> {
         let of_it = self.exchanges.values().filter(|exchange| exchange.ask.key == *key);
         of_it.filter_map(|exchange| self.reads(exchange)).collect()
     }
 
-    /// The closed record that somebody reads. One that still comes is in no row yet.
+    /// The stored record that an exchange reads. An object under way is in no row yet.
     fn reads(&self, exchange: &Exchange) -> Option<RecordId> {
         match exchange.source()? {
             Source::Closed(record) => Some(record.id),
@@ -82,7 +83,7 @@ impl Context {
         }
     }
 
-    /// Puts a record under its key, in place of those it replaces.
+    /// Stores a record under its key. It replaces the ones that it supersedes.
     pub fn put_record(&mut self, key: ObjectKey, uri: String, record: Rc<Record>) {
         let mut row = self.rows.get(&key).map(|row| Row::clone(&row)).unwrap_or_default();
         if self.config.secret == OPEN_KEY {
@@ -95,7 +96,7 @@ impl Context {
         self.write_row(key, row);
     }
 
-    /// Takes a record out of its row; false if there is no row here.
+    /// Removes a record from its row; false if the row is not in memory.
     pub fn forget_record(&mut self, key: ObjectKey, record: RecordId) -> bool {
         let Some(row) = self.rows.get(&key) else { return false };
         let mut rest = Row::clone(&row);
@@ -104,7 +105,7 @@ impl Context {
         true
     }
 
-    /// The records under a key are not fresh any more.
+    /// Marks all records under a key as not fresh.
     pub fn mark_invalid(&mut self, key: ObjectKey, row: &Row) {
         if row.records.iter().all(|record| record.invalid) {
             return;

@@ -1,4 +1,4 @@
-//! What is asked: a client's request, or a peer's for one, understood. The word that machines share.
+//! A request of a client or peer, after parsing. All machines share this type.
 
 use crate::access::{Access, Caller, Forbidden};
 use crate::http::{Audience, CONDITIONS, CacheControl, Target, take_cookies};
@@ -9,58 +9,59 @@ use std::net::IpAddr;
 use wire::peer::{Request, Resume};
 use wire::{NodeId, ObjectKey, Oid, RecordId};
 
-/// A peer is told of the manifest so far ahead of the units that it asks for, in bytes of the object.
+/// A peer may send the manifest this many bytes of the object ahead of the units requested.
 pub const MANIFEST_CREDIT: u64 = 512 * 1024;
-/// Bytes of a response that is not stored may come before the asker has said more.
+/// Bytes of a response that is not stored that may be sent before any credit is granted.
 pub const CREDIT: u32 = 16 * 1024;
-/// However little memory there is, so many bytes may be on their way.
+/// However short memory is, this many bytes may be in flight.
 pub const AHEAD_MIN: u64 = 16 * 1024;
-/// So many bytes of units follow the first segment unasked, so that small objects take one round trip
-/// (protocol: Pull).
+/// Units in the first bytes of an object, up to this limit, follow its first segment without a
+/// want, so that small objects take one round trip (docs/protocol.md, "Pull").
 pub const UNASKED_BYTES: u64 = 16 * 1024;
 
-/// More of header fields than that, in bytes, are for the origin itself: peers keep what they are asked.
+/// A request with more bytes of header fields than this goes straight to the origin, because peers
+/// keep requests in memory.
 pub const FIELDS_MAX: usize = 16 * 1024;
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asker {
-    /// A client, of whom the driver knows.
+    /// A client; the driver knows it.
     Client,
-    /// A peer, by this request of its.
+    /// A peer, and its number for the request.
     Peer(NodeId, Request),
 }
 
-/// How far a request has come through the mesh.
+/// A request's path through the mesh, and what a peer said with it.
 #[derive(Clone, Debug, Default)]
 pub struct Trail {
-    /// Nodes it has visited.
+    /// Nodes that it has passed.
     pub visited: Vec<NodeId>,
-    /// How many more nodes may pass it on.
+    /// How many more nodes may forward it.
     pub hops: u8,
-    /// Whether a peer wants each hop to look, keep and forward.
+    /// Whether a peer wants each hop to look up, store and forward.
     pub per_hop: bool,
-    /// It goes straight to the gateway: waiting for others on the way did not work out.
+    /// It goes straight to the gateway, because waiting for another request's response failed.
     pub to_gateway: bool,
-    /// The transfer that it takes up again.
+    /// The transfer that it resumes.
     pub resume: Option<Resume>,
     /// The stale record that a peer has.
     pub have: Option<RecordId>,
-    /// How far a peer welcomes the manifest at first.
+    /// The peer's initial credit for the manifest, as an offset.
     pub manifest_credit: u64,
-    /// Content bytes of a response that is not stored that a peer can take at first.
+    /// The peer's initial credit for a response that is not stored, in bytes.
     pub credit: i64,
-    /// Content bytes that a peer was given of a response that is not stored.
+    /// Bytes of such a response sent to the peer so far.
     pub given: u64,
-    /// What the request of a peer takes of memory by what it says, in bytes.
+    /// The memory that the peer's request takes by its text, in bytes.
     pub size: u64,
-    /// No unit is to come unasked: whoever asks may have overheard many.
+    /// No unit is to be sent without a want: the peer may have overheard many.
     pub sparing: bool,
-    /// `Cache-Status` of the caches that were asked whether a stored response still holds.
+    /// `Cache-Status` of the caches that were asked to confirm a stored response.
     pub upstream: String,
 }
 
-/// What a client asks, or a peer for one, understood.
+/// A request after parsing.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub asker: Asker,
@@ -68,29 +69,31 @@ pub struct Ask {
     pub method: Method,
     pub target: Target,
     pub key: ObjectKey,
-    /// The name by which a published object is asked for, if one is.
+    /// The name, if a published object is requested.
     pub named: Option<Oid>,
     /// End-to-end fields, with our `Via` but without `Host`.
     pub headers: HeaderMap,
     pub client: IpAddr,
-    /// For whom the answer is kept; [`Audience::ThisMachine`] asks with the exemption of a client on this machine.
+    /// The clients that may share the response. [`Audience::ThisMachine`]: the request used the
+    /// exemption of a client on this machine.
     pub audience: Audience,
-    /// A client on this machine asks as others may; if that is of no use it asks with its exemption.
+    /// A client on this machine first asks as others may. If that is refused, it asks again with
+    /// its exemption.
     pub may_turn_home: bool,
     pub entrance: Entrance,
     pub dial: Dial,
     pub has_body: bool,
     pub upgrade: bool,
-    /// Fetches for itself from now on: joining others did not work out, or is not wished.
+    /// It does not join other requests any more: joining failed, or is not wanted.
     pub alone: bool,
-    /// What the origin sets at this client, in answer to its own request; nobody else gets it.
+    /// Cookies that the origin set in response to this very request; no other client gets them.
     pub cookies: HeaderMap,
-    /// The host is known to be the one that was dialled: it may speak for its URIs.
+    /// The host is known to be the server that was dialled, so it may invalidate its URIs.
     pub verified: bool,
 }
 
 impl Ask {
-    /// For whom its origin is dialled.
+    /// On whose behalf its origin is dialled.
     pub fn caller(&self) -> Caller {
         match (self.asker, self.entrance) {
             (Asker::Peer(..), _) => Caller::Peer,
@@ -100,8 +103,8 @@ impl Ask {
         }
     }
 
-    /// Why a stored response is of no use to it, nor its response to others; known from the
-    /// request alone (protocol: What cannot be cached).
+    /// Why it can neither be answered from the store nor have its response stored, as far as the
+    /// request alone tells (docs/protocol.md, "What cannot be cached").
     pub fn bypass(&self) -> Option<&'static str> {
         if self.upgrade {
             Some("upgrade")
@@ -122,7 +125,7 @@ impl Ask {
         }
     }
 
-    /// The same for nobody in particular: the whole of the current version, from wherever.
+    /// The same request on behalf of no client: for the whole current version, without conditions.
     pub fn in_background(mut self) -> Self {
         self.method = Method::GET;
         for name in CONDITIONS {
@@ -134,14 +137,15 @@ impl Ask {
         self
     }
 
-    /// Puts the cookies that it was answered with into a response, and leaves none of what is stored.
+    /// Removes cookies from a stored response, and adds those that were set for this request.
     pub fn set_cookies(&self, headers: &mut HeaderMap) {
-        // Records of former versions have some, and so may what such peers have signed.
+        // Records written by former versions contain cookies, and so may records signed by such
+        // peers.
         take_cookies(headers);
         headers.extend(self.cookies.clone());
     }
 
-    /// Whether it asks for the whole of the current version, as others do.
+    /// Whether it asks for the whole current version, so that it can share a response.
     pub fn is_plain(&self) -> bool {
         self.trail.resume.is_none()
             && self.method == Method::GET
@@ -149,22 +153,23 @@ impl Ask {
             && !CONDITIONS.iter().any(|name| self.headers.contains_key(name))
     }
 
-    /// Whether it will have nothing but what the origin says from now on.
+    /// Whether it accepts only a response that the origin gives from now on.
     pub fn is_insistent(&self) -> bool {
         let control = CacheControl::of_request(&self.headers);
         control.no_cache || control.max_age == Some(0)
     }
 
-    /// What forbids a client's request whatever the routes and the addresses of its host are: then it is not even
-    /// given what is stored. A peer is given that, and is refused only what this node would have to dial.
+    /// Why a client's request is forbidden whatever the routes and the host's addresses are: then
+    /// even a stored response is refused. A peer's request is refused only if this node would have
+    /// to dial.
     pub fn forbidden(&self, access: &Access) -> Option<Forbidden> {
         if self.named.is_some() {
-            // It has no origin.
+            // A named object has no origin.
             return None;
         }
         let (caller, port) = (self.caller(), self.target.port());
         match self.target.address() {
-            // An intercepted client has dialled, whatever it says.
+            // An intercepted client was free to dial that address itself.
             Some(address) if caller != Caller::Intercepted => {
                 access.check(caller, (address, port).into()).err()
             }
@@ -172,7 +177,8 @@ impl Ask {
         }
     }
 
-    /// What an explicit client reads where no other client may go is for the site alone.
+    /// If only explicit clients may reach the origin, its responses are not shared beyond this
+    /// site.
     pub fn keep_in_site(&mut self, addresses: Option<&[IpAddr]>, config: &Config) {
         if self.caller() != Caller::Explicit || self.named.is_some() {
             return;
@@ -184,8 +190,8 @@ impl Ask {
         }
     }
 
-    /// What a client on this machine asked for was not dialled as for others: it asks with its exemption, if
-    /// it did not. After any other error an origin was dialled, and the exemption changes nothing.
+    /// After a refusal, a client on this machine asks again with its exemption, once. After any
+    /// other error an origin was dialled, and the exemption would change nothing.
     pub fn turn_home(&mut self, error: Option<FetchError>, config: &Config) -> bool {
         let helps = matches!(error, Some(FetchError::Forbidden(_) | FetchError::Unresolved));
         if !helps || !std::mem::take(&mut self.may_turn_home) {
@@ -196,37 +202,37 @@ impl Ask {
         true
     }
 
-    /// What is asked of others for a named object: what comes is kept, and a part of it comes out of the store the
-    /// next time.
+    /// A named object is always requested whole: it is stored, and the next part comes from the
+    /// store.
     pub fn make_whole(&mut self) {
         for part in [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH] {
             self.headers.remove(part);
         }
     }
 
-    /// What is asked of others for a named object that only its head is wanted of: who holds it tells
-    /// that first, and is to send nothing else meanwhile. A peer is never asked for less.
+    /// A request for the head of a named object. The holder sends the head first; `sparing` keeps
+    /// it from sending anything else.
     pub fn head_alone(self) -> Self {
         let mut ask = self.in_background();
         ask.trail.sparing = true;
         ask
     }
 
-    /// An answer that we cannot read, be it only because its head is larger than what we take, may well be one
-    /// for a client that does not know of us: without us it would have got it. So it asks anew, past us.
+    /// A request that bypasses this proxy, for a response that the proxy cannot read, perhaps only
+    /// because its head is too large. An intercepted client would have got it without us.
     pub fn past_us(&self) -> Option<output::Fetch> {
         let Entrance::Intercepted(dialled) = self.entrance else { return None };
-        // Content has been sent and is not kept.
+        // The content was already sent and is not kept.
         if self.has_body || self.upgrade || !self.method.is_safe() {
             return None;
         }
         let mut headers = self.headers.clone();
-        // What comes next on the connection would pass us, too.
+        // Later requests on this connection would bypass us, too.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         Some(output::Fetch { dial: Dial::Address(dialled), ..self.bare_request(headers) })
     }
 
-    /// The request of an origin, with these fields and without content.
+    /// The request to an origin, with these fields and without content.
     pub fn bare_request(&self, mut headers: HeaderMap) -> output::Fetch {
         let host = HeaderValue::try_from(self.target.authority());
         headers.insert(header::HOST, host.expect("it was read as one"));

@@ -1,7 +1,7 @@
-//! The one door for tests and fuzz targets into what the crate keeps to itself. Nothing of it is promised.
+//! Access for tests and fuzz targets to internals of the crate; no stable interface.
 //!
-//! Checks of what must hold for any bytes at all, which fuzz targets and the tests over their corpus share,
-//! and the engine of connections with peers, with which tests play a peer that misbehaves.
+//! Contains properties that must hold for any bytes, shared by fuzz targets and the tests over
+//! their corpus, and the engine of peer connections, with which tests act as a misbehaving peer.
 
 mod overheard;
 
@@ -14,10 +14,10 @@ use ::http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::rc::Rc;
 use wire::{Date, RecordId};
 
-/// A screen gives the same verdict however the bytes are split, and always comes to an end.
+/// A screen's verdict does not depend on how the bytes are split, and is always reached.
 ///
 /// # Panics
-/// If it does not hold.
+/// If that does not hold.
 pub fn screen(bytes: &[u8]) {
     for make in [Screen::requests, Screen::responses] {
         let whole = pass(make(), bytes, usize::MAX);
@@ -45,21 +45,21 @@ fn pass(mut screen: Screen, bytes: &[u8], piece: usize) -> (usize, bool) {
     (passed, false)
 }
 
-/// A row that can be read is written back to the same meaning.
+/// A decoded row is encoded again with the same meaning.
 ///
 /// # Panics
-/// If it does not hold.
+/// If that does not hold.
 pub fn row(bytes: &[u8]) {
     if let Some(row) = Row::decode(bytes) {
         assert_eq!(Row::decode(&row.encode()), Some(row));
     }
 }
 
-/// Whatever stands in header fields is understood or passed over, and what comes of it is in bounds.
-/// The bytes are one value for each field that is read, a line each.
+/// Any content of header fields is parsed or ignored, with results in range. Each line of the bytes
+/// is the value of one field.
 ///
 /// # Panics
-/// If it does not hold.
+/// If that does not hold.
 pub fn fields(bytes: &[u8]) {
     const LENGTH: u64 = 1000;
     let names = [

@@ -6,13 +6,13 @@ use wire::Instant;
 /// Whether the store is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// It is.
+    /// It is used.
     Works,
-    /// It failed, and is left alone until then.
+    /// It has failed, and is not used until then.
     Failed(Instant),
-    /// It failed, and is asked whether it can be written again.
+    /// It has failed; a sync tests whether it can be written again.
     Tried,
-    /// It is used again. Nothing is said to be stored before it has taken something.
+    /// It is used again, but has not taken a write yet: no response is reported as stored.
     Doubted,
 }
 
@@ -29,7 +29,7 @@ impl Trust {
         events.emit(|| Event::Store { state });
     }
 
-    /// When it is to be tried again, if it failed.
+    /// When a failed store is to be tried again.
     pub fn tried_at(self) -> Option<Instant> {
         match self {
             Self::Failed(until) => Some(until),

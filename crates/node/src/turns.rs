@@ -1,34 +1,35 @@
-//! Who is to go on before an input is done with: readers of objects, and transfers.
+//! Turns: the readers and transfers that may be able to go on in this input.
 //!
-//! *What this is:* two queues. Whatever may let a reader or a transfer go on marks it here, and calls nothing; one
-//! loop at the end of [`Node::handle_input`](crate::Node::handle_input) then lets each look for itself what there is
-//! to do, until nobody is marked. *Order:* readers before transfers, each by number. What readers have taken decides
-//! what a transfer may ask for next, so that one turn of it is enough. *Rule:* who has had a turn marks itself again
-//! only if it got on.
+//! *What it is:* two queues. An event that may let a reader or a transfer go on marks it here and
+//! calls nothing. One loop at the end of [`Node::handle_input`](crate::Node::handle_input) then
+//! gives each its turn, until the queues are empty. *Order:* readers before transfers, each by
+//! number: what readers have taken decides what a transfer may request next, so one turn is enough.
+//! *Rule:* a reader or transfer marks itself again only if it made progress.
 
 use crate::input::{ExchangeId, FetchId};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// After this many turns in one input something marks itself without getting on.
+/// More turns than this in one input mean that one marks itself without progress.
 pub const TURNS_MAX: u32 = 10_000;
-/// After this many values between two turns machines talk without end: a peer may have 16,384 units lost at once.
+/// More values than this between two turns mean that machines exchange values endlessly. A peer may
+/// lose 16,384 units at once.
 pub const VALUES_MAX: u32 = 1_000_000;
 
-/// What a transfer is to do when it has its turn.
+/// What a transfer does in its turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Turn {
-    /// Go on: ask whom it has to ask, grant what may come, let its readers read what is stored.
+    /// Goes on: sends requests, grants credit, lets its readers continue from the store.
     #[default]
     GoOn,
-    /// End, if nobody wants it any more.
+    /// Ends, if it has no reader.
     End,
 }
 
-/// What has just come of an object, and where it begins.
+/// Bytes that have just arrived of an object, with their offset.
 pub type Fresh = (u64, Bytes);
 
-/// See the module.
+/// The queues; see the module.
 #[derive(Debug, Default)]
 pub struct Turns {
     readers: Queue<ExchangeId, Option<Fresh>>,
@@ -41,12 +42,12 @@ impl Turns {
         mark(&mut self.readers, reader);
     }
 
-    /// These may.
+    /// These readers may be able to go on.
     pub fn all_ready(&mut self, readers: impl IntoIterator<Item = ExchangeId>) {
         readers.into_iter().for_each(|reader| self.ready(reader));
     }
 
-    /// This has just come for a reader: one that has all before it gets it as it is.
+    /// Bytes have just arrived for a reader: it gets them directly if it has all before them.
     pub fn hand(&mut self, reader: ExchangeId, fresh: Fresh) {
         mark(&mut self.readers, reader).get_or_insert(fresh);
     }
@@ -56,28 +57,28 @@ impl Turns {
         mark(&mut self.transfers, transfer);
     }
 
-    /// A transfer may be of use to nobody any more.
+    /// A transfer may have no reader any more.
     pub fn end(&mut self, transfer: FetchId) {
         *mark(&mut self.transfers, transfer) = Turn::End;
     }
 
-    /// The reader whose turn it is.
+    /// The next reader in turn.
     pub fn next_reader(&mut self) -> Option<(ExchangeId, Option<Fresh>)> {
         self.readers.pop_front()
     }
 
-    /// The transfer whose turn it is.
+    /// The next transfer in turn.
     pub fn next_transfer(&mut self) -> Option<(FetchId, Turn)> {
         self.transfers.pop_front()
     }
 }
 
-/// Who is marked, each once, in order. It keeps its memory: most inputs mark one or two, and would have to allocate
-/// for them.
+/// Marked entries, each once, in order. The queue keeps its memory: most inputs mark only one or
+/// two, and would otherwise allocate for them.
 type Queue<K, V> = VecDeque<(K, V)>;
 
-/// Marks somebody, who may be marked already; answers what is noted with it. Those who come together mostly come in
-/// order: nothing has to move for them.
+/// Marks an entry, if it is not marked yet; returns its note. Entries are mostly marked in order,
+/// so few have to move.
 fn mark<K: Copy + Ord, V: Default>(queue: &mut Queue<K, V>, key: K) -> &mut V {
     let at = match queue.back() {
         Some((last, _)) if *last >= key => {

@@ -1,22 +1,23 @@
-//! What leads towards the gateway (MeshCache §4.2.1, §4.3.1).
+//! The routes towards the gateway (MeshCache §4.2.1, §4.3.1).
 //!
-//! A neighbour without our daemon is passed over: the gateway is asked, and where that fails too, the
-//! origin itself.
+//! A neighbour without our daemon is passed over: the gateway is asked instead, and if that fails
+//! the origin.
 
 use std::net::IpAddr;
 
-/// What leads towards the gateway.
+/// The next hop and the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
-    /// The neighbour on the way.
+    /// The neighbour towards the gateway.
     pub next_hop: Option<IpAddr>,
     /// The gateway, if it is known.
     pub gateway: Option<IpAddr>,
 }
 
 impl Ways {
-    /// The first that may be asked. `per_hop` begins with the next hop; without it, that is asked only
-    /// where the gateway is not known. `may` says no to those that were tried, or are passed over.
+    /// The first of them that may be asked. With `per_hop` the next hop comes first; otherwise it
+    /// is asked only if the gateway is unknown. `may` is false for addresses that were tried or are
+    /// passed over.
     pub fn choose(self, per_hop: bool, may: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
         let (first, second) = match (per_hop, self.gateway) {
             (true, gateway) => (self.next_hop, gateway),

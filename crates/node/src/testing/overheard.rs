@@ -1,4 +1,5 @@
-//! What must hold for whatever is heard; the fuzz target and the test over its corpus share it.
+//! Properties of overhearing that must hold for any segments, shared by the fuzz target and the
+//! test over its corpus.
 
 use crate::overhear::{Output, Overhear, SEGMENTS_AT_ONCE};
 use std::fmt::Debug;
@@ -14,11 +15,11 @@ const FLOWS: u8 = 5;
 
 struct Check<'a> {
     bytes: &'a [u8],
-    /// Hears one segment after the other.
+    /// Gets one segment after another.
     engine: Overhear,
-    /// Hears them in batches, as the node does.
+    /// Gets the same segments in batches, as the node does.
     twin: Overhear,
-    /// What both are going to hear.
+    /// The segments that both will get.
     batch: Vec<Said>,
     now: Instant,
     /// Chunks with their names.
@@ -35,13 +36,12 @@ struct Said {
     payload: Vec<u8>,
 }
 
-/// Reads the bytes as things that happen, one after the other: segments of a true stream, whole or
-/// falsified, of forged heads, of anything; ends of connections, waiting, what the node says. No chunk
-/// that comes out is wrong, memory stays within the budget, and segments in batches come to the same as
-/// one by one.
+/// Reads the bytes as a sequence of events: segments of a true stream, unchanged or falsified, with
+/// forged heads, or random; ends of connections, pauses, what the node wants. No chunk that results
+/// is false, memory stays within the budget, and batches give the same results as single segments.
 ///
 /// # Panics
-/// If it does not hold.
+/// If that does not hold.
 pub fn segments(bytes: &[u8]) {
     let fill = |length: u32| (0..length).map(|i| (i * i + length) as u8).collect::<Vec<u8>>();
     let chunks: Vec<_> = LENGTHS.map(fill).into_iter().map(|it| (content::name(&it), it)).collect();
@@ -96,7 +96,7 @@ impl Check<'_> {
         }
     }
 
-    /// A segment of the true stream, with a mask over its last byte.
+    /// A segment of the true stream; its last byte is XORed with a mask.
     fn of_stream(&mut self, mask: u8) {
         let (flow, at, length) =
             (self.byte(), self.number() as usize, self.number() as usize % 3000);
@@ -105,7 +105,7 @@ impl Check<'_> {
         if let Some(last) = payload.last_mut() {
             *last ^= mask;
         }
-        // Near the end of numbers on one flow.
+        // One flow is close to the wrap of sequence numbers.
         let base = if flow % FLOWS == 1 { u32::MAX - 9000 } else { 0 };
         self.say(flow, base.wrapping_add(at as u32), 0, payload);
     }
@@ -117,7 +117,7 @@ impl Check<'_> {
         self.say(flow, seq, 0, payload.to_vec());
     }
 
-    /// A head with the name of a true chunk, and other numbers and bytes.
+    /// A head with the name of a true chunk, but other numbers and bytes.
     fn forged(&mut self) {
         let (flow, seq) = (self.byte(), self.number());
         let (which, fill) = (usize::from(self.byte()), self.byte());
@@ -136,7 +136,7 @@ impl Check<'_> {
         }
     }
 
-    /// Both hear what was said.
+    /// Gives the batch to both engines.
     fn hear(&mut self) {
         let said = std::mem::take(&mut self.batch);
         let segments: Vec<_> = said.iter().map(Said::segment).collect();
@@ -154,7 +154,7 @@ impl Check<'_> {
         assert!(next.is_none_or(|next| next > now), "a timeout that stays");
     }
 
-    /// What the node has to say of a chunk.
+    /// An event from the node about a chunk.
     fn tell(&mut self) {
         self.hear();
         let (which, what) = (usize::from(self.byte()), self.byte());
@@ -164,7 +164,8 @@ impl Check<'_> {
         match what % 6 {
             1 if what >= 128 => self.both(|it| it.lost(now, name)),
             5 => {
-                // Each so many further: some of these orders are that of the stream.
+                // Each of these is so many chunks further: some of the orders are that of the
+                // stream.
                 let turn = 1 + what / 6 % 5;
                 let next =
                     (0..LENGTHS.len()).map(|i| (which + i * usize::from(turn)) % LENGTHS.len());
@@ -195,7 +196,7 @@ impl Check<'_> {
         }
     }
 
-    /// Does something with both engines, of which the same must come.
+    /// Calls both engines; the results must be equal.
     fn both<T: PartialEq + Debug>(&mut self, mut act: impl FnMut(&mut Overhear) -> T) -> T {
         let came = act(&mut self.engine);
         assert_eq!(act(&mut self.twin), came, "batches make a difference");
