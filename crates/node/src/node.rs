@@ -252,6 +252,7 @@ impl Node {
                 self.publish.handle_list(&mut self.cx, bytes.as_deref());
             }
             StoreInput::Row(key, bytes) => {
+                // A walk over published objects and requests may wait for the same row.
                 self.publish.handle_row(&mut self.cx, key, bytes.as_deref());
                 self.client.handle_row(&mut self.cx, key, bytes.as_deref());
             }

@@ -22,6 +22,7 @@ impl Client {
         let Some(miss) = self.misses.get(&id) else { return cx.events.stale(Stale::OriginHead) };
         let code = status.as_u16();
         let judged = |verdict| move || Event::Head { fetch: id, status: code, verdict };
+        // The request alone showed that its response cannot be stored: there is nothing to judge.
         if let Stage::Passing(_) = miss.stage {
             cx.events.emit(judged(Judgement::Passed));
             return self.pass_on(cx, id, status, headers);
@@ -67,6 +68,7 @@ impl Client {
         for waiter in waiters {
             let Some(exchange) = cx.exchanges.get(&waiter) else { continue };
             let joins = starter != Some(waiter);
+            // The response was made for the starter's request. The others may want another variant.
             if joins && !http::may_join(&record, &exchange.ask.headers, now) {
                 others.push(waiter);
                 continue;

@@ -150,9 +150,11 @@ impl Client {
             }
             _ => ask,
         };
+        // Only whole responses are stored, so a range that misses is passed on.
         if old.is_none() && ask.headers.contains_key(header::RANGE) {
             return self.misses.pass(cx, id, "partial", "range", &mut self.values);
         }
+        // A client that insists on the origin's current answer cannot share an earlier request.
         let joins = ask.is_plain() && !ask.is_insistent() && !ask.alone;
         if let Some(fetch) = joins.then(|| self.join(cx, id)).flatten() {
             return cx.events.emit(|| Event::Join { exchange: id, fetch });

@@ -166,11 +166,14 @@ impl Misses {
         let Some(fetch) = self.all.get_mut(&id) else { return };
         let announced =
             if bodiless(&Method::GET, status) { Some(0) } else { content_length(&headers) };
+        // The record knows its length, and each response gets the field anew.
         headers.remove(header::CONTENT_LENGTH);
         let cookies = http::take_cookies(&mut headers);
         if let Some(starter) = fetch.starter.and_then(|starter| cx.exchanges.get_mut(&starter)) {
             starter.ask.cookies = cookies;
         }
+        // RFC 9110 §6.6.1: a recipient with a clock adds a missing `Date` before it stores a
+        // response.
         if right && !headers.contains_key(header::DATE) {
             headers.insert(header::DATE, http::format_date(now));
         }
@@ -207,6 +210,7 @@ impl Misses {
         incoming.record_signature =
             Some(RecordSignature { signer: head.signer, signature: head.signature });
         incoming.selecting = selecting(&head.selecting);
+        // The peer sent a variant that this request does not select (RFC 9111 §4.1).
         if !http::selects(&incoming.so_far(), &fetch.ask.headers) {
             values.push_back(Value::Disregard(id));
             return Vec::new();
@@ -215,6 +219,7 @@ impl Misses {
         let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
         let judged = http::judge(&asked, status, &incoming.headers, now);
         let large = head.length.is_some_and(|bytes| bytes > cx.config.object_bytes_max);
+        // A response that may not be stored still reaches its readers, from memory.
         incoming.memory_only = judged.is_err() || large || !cx.store_works();
         let mut others = Vec::new();
         if judged.is_err() {

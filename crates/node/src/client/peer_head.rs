@@ -53,6 +53,7 @@ impl Client {
     }
 
     fn record_for(&mut self, cx: &mut Context, id: FetchId, peer: NodeId, head: &Head) {
+        // No honest node makes a record with a head like these.
         let Some(headers) = headers(&head.fields).filter(http::is_end_to_end) else {
             return cx.expel(peer, "fields that do not belong into a record");
         };
@@ -69,6 +70,7 @@ impl Client {
         fetch.status_line.clone_from(&head.status_line);
         let verdict = if head.confirmed { Judgement::Confirms } else { Judgement::Object };
         cx.events.emit(|| Event::Head { fetch: id, status: head.status, verdict });
+        // A head begins an object; only a confirmed one renews the stored record.
         if !head.confirmed {
             let others = self.misses.follow(cx, id, head, status, headers, &mut self.values);
             return self.ask_alone(cx, &others);
@@ -79,6 +81,7 @@ impl Client {
                 && old.selecting == selecting(&head.selecting)
         };
         let old = fetch.old.clone().filter(|old| fetch.confirms && same(old));
+        // A peer can confirm only the record that our request named.
         let Some(old) = old else { return cx.expel(peer, "it confirms what nobody has") };
         let requested = fetch.requested;
         let fresh = Record {

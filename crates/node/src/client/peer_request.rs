@@ -31,6 +31,7 @@ impl Client {
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
         let large = fields.sum::<usize>() > FIELDS_MAX;
         let size = size_of_ask(&ask);
+        // If the number is in use, an answer would end the other request.
         let Some(client) = address.filter(|_| !known) else { return };
         let understood = understand(cx, peer, client, ask);
         let outcome = match understood {

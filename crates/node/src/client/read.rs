@@ -33,6 +33,8 @@ impl Client {
                 (State::ClientReader(client_reader), Some(segment)) => {
                     client_reader.waits = false;
                     let position = client_reader.position().unwrap_or_default();
+                    // By the record's offsets the segment covers the position; else the record is
+                    // damaged.
                     if client_reader.turn_to(Rc::clone(segment), position) {
                         cx.turns.ready(id);
                     } else {

@@ -28,6 +28,7 @@ impl Client {
         if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &cx.config.allow) {
             return self.refuse(cx, id, StatusCode::FORBIDDEN, NOT_LOCAL);
         }
+        // Our own `Via` member shows a forwarding loop (RFC 9110 §7.6.3).
         if http::passed(&request.headers, &cx.via) {
             return self.refuse(cx, id, StatusCode::LOOP_DETECTED, "this request was here before");
         }

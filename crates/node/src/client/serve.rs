@@ -229,6 +229,7 @@ impl Reading<'_> {
             return Step::Wait;
         }
         let count = count.min(end - position);
+        // Bytes before this offset are in listed units; only those after it are in the tail.
         if position < incoming.known_bytes() {
             return self.step_unit(position, count);
         }
@@ -323,6 +324,7 @@ impl Reading<'_> {
     fn find(&mut self, position: u64) -> bool {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return false };
         let State::ClientReader(client_reader) = &mut exchange.state else { return false };
+        // Mostly the position is in the segment at hand.
         if client_reader.cursor.as_mut().is_some_and(|cursor| cursor.advance(position)) {
             return true;
         }
@@ -405,6 +407,8 @@ impl Reading<'_> {
 impl ClientReader {
     /// Counts bytes sent to a client by their source.
     fn count(&mut self, bytes: u64, pursuits: &Pursuits, report: &mut Report) {
+        // Each byte counts once: as overheard, else repaired, else a peer's; the rest as local or
+        // the origin's.
         let mut rest = bytes;
         let mut part = |of: &mut u64| {
             let part = rest.min(*of);

@@ -378,6 +378,7 @@ impl Supplies {
             Source::Incoming(_) => peer::Source::Relayed,
         };
         let total = bytes.len() as u32;
+        // A want without ranges is for the whole unit.
         let whole = std::iter::once(0..total).filter(|_| want.missing.is_empty());
         let mut sent = 0;
         for range in whole.chain(want.missing.iter().cloned()) {
@@ -405,6 +406,7 @@ impl Supplies {
         want: &Want,
         values: &mut Values,
     ) -> Option<Sent> {
+        // A read or an arriving unit will wake this request.
         if cx.exchanges.peer_reader(id)?.reading || cx.comes_by_flight(&want.name, id) {
             return Some(Sent::Later);
         }

@@ -50,6 +50,7 @@ impl Objects {
         };
         let Source::Closed(record) = source else { return None };
         let record = Rc::clone(record);
+        // Responses for this site or machine alone are not requested from peers.
         let stays = exchange.ask.audience != Audience::Everyone;
         let named = exchange.ask.named;
         let has_sources = cx.mesh.as_ref().is_some_and(|mesh| mesh.has_sources(named));
@@ -58,6 +59,7 @@ impl Objects {
         }
         let begins = exchange.reads().map_or(0, |(position, _)| position);
         let reader = Reader::new(id, exchange.leads(), begins);
+        // All readers of a record share one transfer.
         let fetch = match cx.transfers.filling(&record) {
             Some(fetch) => fetch,
             None => self.begin_filling(cx, id, &record)?,

@@ -149,6 +149,7 @@ impl Objects {
         incoming.announced = Some(received);
         let group = incoming.flush();
         let Some(last) = incoming.cutting().map(Cutting::close) else { return };
+        // The record is set below, unless the store has failed.
         incoming.transfer = Transfer::Closed(None);
         cx.events.emit(|| is_in_state(id, incoming));
         cx.append(Some(id), group);
@@ -165,6 +166,7 @@ impl Objects {
             let record = Rc::new(record);
             let Some(incoming) = cx.transfers.get_mut(&id) else { return };
             incoming.transfer = Transfer::Closed(Some(Rc::clone(&record)));
+            // A file being published has no label: `publish` enters it once it is on disk.
             let Some(label) = incoming.label.clone() else { return cx.turns.dirty(id) };
             cx.put_record(label.key, label.uri, record);
         }
@@ -178,6 +180,7 @@ impl Objects {
             return;
         };
         let Some(record) = incoming.whole().cloned() else { return };
+        // Units or segments are not on disk yet, or will never be.
         if incoming.memory_only || !incoming.closed.is_empty() || cx.chunks.is_writing_for(id) {
             return;
         }

@@ -71,6 +71,7 @@ impl Objects {
         let closing = segment.closing;
         let signed = Signed { segment: Rc::clone(&segment), signature: Some(signature) };
         cx.write_segment(id, signed);
+        // Overheard units are applied before readers request what is missing (decision 0028).
         if let Some(ear) = &mut cx.ear {
             ear.handle_listed(cx.now, before.as_deref(), &segment);
             self.hand_on_heard(cx);
@@ -125,6 +126,7 @@ impl Objects {
             if let Some(ear) = &mut cx.ear {
                 ear.want(cx.now, name, unit.length);
             }
+            // The unit may have overtaken the manifest on the other connection.
             let early = cx.in_flight.early.take(&name);
             let Some(incoming) = cx.transfers.get_mut(&id) else { return };
             incoming.granted += u64::from(unit.length);

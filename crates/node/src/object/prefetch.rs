@@ -33,6 +33,8 @@ impl Objects {
             return self.extend_manifest_credit_for(cx, fetch, id, MANIFEST_CREDIT / 4);
         };
         let (mut missing, mut counted, mut ahead) = (Vec::new(), Vec::new(), Vec::new());
+        // How far the window reaches depends on the weight of each unit, so it is filled step by
+        // step.
         while from < to && open > 0 {
             let Some(incoming) = cx.transfers.get(&fetch) else { return };
             let until = to.min(from + open.min(BATCH));
@@ -57,6 +59,7 @@ impl Objects {
         reader.wants(from, ahead);
         let leads = reader.leads;
         self.want(cx, fetch, missing);
+        // Only for the reader that the transfer was begun for do the bytes count as a peer's.
         if leads && !counted.is_empty() {
             counted.iter().for_each(|(name, _)| cx.in_flight.count_for(name, id));
             let bytes = counted.iter().map(|(_, length)| u64::from(*length)).sum();
@@ -108,6 +111,7 @@ impl Objects {
         let Some(incoming) = cx.transfers.get_mut(&id).filter(|_| !units.is_empty()) else {
             return;
         };
+        // Nothing was owed until now: the peer's silence counts from this want.
         if !cx.in_flight.has(id) {
             cx.pursuits.came(id, cx.now);
         }

@@ -226,6 +226,7 @@ impl Objects {
         let published = named.is_some_and(|name| cx.published.has(&name));
         let (failed, starts_late) = (incoming.memory_only, incoming.starts_late());
         let reopened = incoming.is_filling();
+        // Without its beginning, or without the store, the record must not enter a row.
         if failed || starts_late {
             for reader in self.drop_storing(cx, id, incoming) {
                 self.says(Value::Closed(reader, Rc::clone(record), false));
@@ -236,6 +237,7 @@ impl Objects {
         let group = incoming.flush();
         let readers = incoming.reader_ids();
         cx.append(Some(id), group);
+        // A repaired or published record is in its row already.
         if let Some(label) = label.filter(|_| !reopened && !published) {
             cx.put_record(label.key, label.uri, Rc::clone(record));
         }

@@ -112,6 +112,7 @@ impl Publish {
         else {
             return;
         };
+        // The segment was read for a request.
         if (*of, *next) != (record, number) {
             return;
         }

@@ -104,6 +104,7 @@ impl Source {
         pursuit.via = Upstream::Peer(peer, request);
         pursuit.tried.push(address);
         pursuit.moved = cx.now;
+        // Many units may have been overheard, so the peer should send only wanted ones.
         pursuit.sparing |= hopeful;
         self.asks.insert((peer, request), id);
         let per_hop = pursuit.is_per_hop(mesh);
