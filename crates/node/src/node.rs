@@ -192,23 +192,25 @@ impl Node {
 
     fn origin(&mut self, input: OriginInput) {
         match input {
-            OriginInput::Head(line, status, headers) => match self.source.carried(&self.cx, line) {
-                Some(id) => self.head(id, status, headers),
-                None => self.cx.events.stale(Stale::OriginHead),
-            },
-            OriginInput::Body(line, bytes) => match self.source.carried(&self.cx, line) {
+            OriginInput::Head(fetch, status, headers) => {
+                match self.source.transfer_of(&self.cx, fetch) {
+                    Some(id) => self.head(id, status, headers),
+                    None => self.cx.events.stale(Stale::OriginHead),
+                }
+            }
+            OriginInput::Body(fetch, bytes) => match self.source.transfer_of(&self.cx, fetch) {
                 Some(id) => self.body(id, bytes),
                 // The request has ended: its remaining content is not wanted.
                 None => {
                     self.cx.events.stale(Stale::OriginBody);
-                    self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
+                    self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch)));
                 }
             },
-            OriginInput::End(line, result) => {
-                let Some(id) = self.source.carried(&self.cx, line) else {
+            OriginInput::End(fetch, result) => {
+                let Some(id) = self.source.transfer_of(&self.cx, fetch) else {
                     return self.cx.events.stale(Stale::OriginEnd);
                 };
-                if let Some(result) = self.source.line_ends(&mut self.cx, id, result) {
+                if let Some(result) = self.source.origin_ends(&mut self.cx, id, result) {
                     self.ends(id, result);
                 }
             }
@@ -222,7 +224,7 @@ impl Node {
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);
         }
-        if !self.source.onward_head(&mut self.cx, id, status, &headers)
+        if !self.source.rest_head(&mut self.cx, id, status, &headers)
             && !self.object.repair_head(&mut self.cx, id, status, &headers)
         {
             self.client.head(&mut self.cx, id, status, headers);

@@ -48,7 +48,7 @@ impl Pursuits {
     }
 
     /// What has arrived shows that the route works.
-    pub fn found_way(&mut self, id: FetchId) {
+    pub fn found_route(&mut self, id: FetchId) {
         if let Some(pursuit) = self.0.get_mut(&id) {
             pursuit.lost_route_at = None;
         }
@@ -92,7 +92,7 @@ pub enum Upstream {
     /// None yet: one is chosen before this input ends.
     Next,
     /// None yet: the scheme has been looking for a peer since then.
-    Sought(Instant),
+    Selecting(Instant),
 }
 
 /// One request of this node, to an origin or to peers, until its response has ended.
@@ -188,7 +188,7 @@ impl Goal {
 #[derive(Debug)]
 pub struct Resumed {
     /// Its number for the driver; `None` while there is no request.
-    pub line: Option<FetchId>,
+    pub fetch: Option<FetchId>,
     /// Its head has arrived.
     pub answered: bool,
     /// The end of the body, if it is known.

@@ -270,10 +270,10 @@ impl Client {
         let patience = if silent { JOINED_TIMEOUT } else { JOINED_MAX };
         let due = |(at, _): &(_, _)| cx.now - *at > patience;
         let count = fetch.joined.iter().take_while(|it| due(it)).count();
-        let impatient: Vec<ExchangeId> = fetch.joined.drain(..count).map(|(_, id)| id).collect();
-        fetch.waiters.retain(|waiter| !impatient.contains(waiter));
+        let overdue: Vec<ExchangeId> = fetch.joined.drain(..count).map(|(_, id)| id).collect();
+        fetch.waiters.retain(|waiter| !overdue.contains(waiter));
         let old = fetch.old.clone();
-        for waiter in impatient {
+        for waiter in overdue {
             let Some(exchange) = cx.exchanges.get_mut(&waiter) else { continue };
             if matches!(exchange.state, State::Waiting(fetch) if fetch == id) {
                 exchange.ask.alone = true;

@@ -56,7 +56,7 @@ pub enum Value {
     /// Let the peer or origin send this many more bytes. True: its silence counts from now on.
     Grant(FetchId, u64, bool),
     /// This peer's answer to that request was accepted: answers from others are ignored.
-    Heed(FetchId, (NodeId, Request)),
+    Accept(FetchId, (NodeId, Request)),
     /// The peer's answer cannot be used: ask another.
     Disregard(FetchId),
     /// Ask the gateway itself instead of the peer that this request went to.

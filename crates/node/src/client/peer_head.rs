@@ -35,13 +35,13 @@ impl Client {
         if !mesh.believes(&head.signer) {
             // The peer may be honest: without a gateway it dials origins itself, and signs what it
             // gets.
-            self.values.push_back(Value::Heed(id, (peer, request)));
+            self.values.push_back(Value::Accept(id, (peer, request)));
             return self.values.push_back(Value::Disregard(id));
         }
         if !verify(&head.signer, &head.signed(&ask.key), &head.signature) {
             return cx.expel(peer, "a record is not signed by whom it names");
         }
-        self.values.push_back(Value::Heed(id, (peer, request)));
+        self.values.push_back(Value::Accept(id, (peer, request)));
         match cx.transfers.get(&id) {
             Some(incoming) if incoming.record == head.record => {
                 self.values.push_back(Value::GoesOn(id))
@@ -118,7 +118,7 @@ impl Client {
         let Some(root) = root.filter(|_| is_plain && head.status == 200) else {
             return cx.expel(peer, "it tells of another object than was asked for");
         };
-        self.values.push_back(Value::Heed(id, (peer, request)));
+        self.values.push_back(Value::Accept(id, (peer, request)));
         match cx.transfers.contains_key(&id) {
             true => self.values.push_back(Value::GoesOn(id)),
             false => {
@@ -152,7 +152,7 @@ impl Client {
         if !cx.takes_unsigned(id, peer) {
             return self.values.push_back(Value::TurnToGateway(id, (peer, request)));
         }
-        self.values.push_back(Value::Heed(id, (peer, request)));
+        self.values.push_back(Value::Accept(id, (peer, request)));
         let Some(fetch) = self.misses.get_mut(&id) else { return };
         let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
         if confirms && cx.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {

@@ -25,7 +25,7 @@ impl Client {
         let Some(mesh) = &mut cx.mesh else { return };
         let request = ask.request;
         let known = self.supplies.get(peer, request).is_some();
-        let crowd = self.supplies.of(peer).count() >= REQUESTS_MAX;
+        let is_full = self.supplies.of(peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
         let address = mesh.peers.address(peer);
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
@@ -36,7 +36,7 @@ impl Client {
         let understood = understand(cx, peer, client, ask);
         let outcome = match understood {
             _ if loops => Outcome::Loop,
-            _ if crowd => Outcome::Busy,
+            _ if is_full => Outcome::Busy,
             None => Outcome::Malformed,
             Some(_) if large => Outcome::Busy,
             Some(ask) if self.has_room_for(cx, peer, cost_of_ask(size)) => {

@@ -43,7 +43,7 @@ impl Client {
                 }
                 (State::ClientReader(_), None) => self.abandon(cx, id),
                 (State::PeerReader(peer_reader), Some(_)) => {
-                    peer_reader.turning = false;
+                    peer_reader.reading_segment = false;
                     cx.turns.ready(id);
                 }
                 (State::PeerReader(_), None) => self.abandon(cx, id),

@@ -297,7 +297,7 @@ impl Supplies {
         let may_tell = cx.mesh.as_ref().is_some_and(|mesh| mesh.peers.may_tell(peer));
         // Loose bytes are not listed as well: they would be sent twice.
         let over = peer_reader.told || peer_reader.flow.is_some();
-        if over || peer_reader.turning || !may_tell {
+        if over || peer_reader.reading_segment || !may_tell {
             return false;
         }
         let Some(signed) = self.next_segment(cx, id) else { return false };
@@ -339,7 +339,7 @@ impl Supplies {
         };
         let here = here.or_else(|| cx.manifests.signed(record, number));
         if here.is_none() {
-            cx.exchanges.supplying_mut(id)?.turning = true;
+            cx.exchanges.supplying_mut(id)?.reading_segment = true;
             cx.manifests.read((record, number), id, &mut cx.out);
         }
         here

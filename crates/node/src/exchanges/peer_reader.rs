@@ -53,7 +53,7 @@ pub struct PeerReader {
     /// A unit is being read from the disk.
     pub reading: bool,
     /// A segment is being read from the catalogue.
-    pub turning: bool,
+    pub reading_segment: bool,
 }
 
 impl PeerReader {
@@ -81,7 +81,7 @@ impl PeerReader {
             flow: None,
             unfillable: false,
             reading: false,
-            turning: false,
+            reading_segment: false,
         }
     }
 

@@ -20,7 +20,7 @@ impl Node {
             Value::GoesOn(id) => self.object.goes_on(cx, id),
             Value::Broken(id) => self.object.broken(cx, id),
             Value::Grant(id, bytes, waits) => self.source.grant(cx, id, bytes, waits),
-            Value::Heed(id, asked) => self.source.heed(cx, id, asked),
+            Value::Accept(id, asked) => self.source.accept(cx, id, asked),
             Value::Disregard(id) => self.source.disregard(cx, id),
             Value::TurnToGateway(id, asked) => self.source.turn_to_gateway(cx, id, asked),
             Value::Done(id) => self.source.done(cx, id),
@@ -52,9 +52,9 @@ impl Node {
             }
             Value::Credit(id, bytes) => self.source.credit(cx, id, bytes),
             Value::Grant(id, bytes, waits) => self.source.grant(cx, id, bytes, waits),
-            Value::Heed(id, asked) => self.source.heed(cx, id, asked),
+            Value::Accept(id, asked) => self.source.accept(cx, id, asked),
             Value::TurnToGateway(id, asked) => self.source.turn_to_gateway(cx, id, asked),
-            Value::Shows(id, peer) => self.source.shows(cx, id, peer),
+            Value::Delivered(id, peer) => self.source.delivered(cx, id, peer),
             Value::Retire(id) => _ = self.client.misses.retire(id),
             Value::Over(id) => {
                 self.client.misses.forget(id);

@@ -42,10 +42,10 @@ impl Objects {
             };
         }
         // Another peer asked meanwhile would send the same segment again.
-        self.says(Value::Heed(id, (peer, request)));
+        self.says(Value::Accept(id, (peer, request)));
         if !cx.in_flight.has(id) {
             // While units are in flight, only their arrival shows that the route works.
-            cx.pursuits.found_way(id);
+            cx.pursuits.found_route(id);
         }
         self.add_listed(cx, id, segment, signature);
     }
@@ -206,7 +206,7 @@ fn check_segment(
     if !is_sealed_as(&segment, sealed) {
         return Err("units that are not sealed as those of this mesh");
     }
-    if has_crumbs(&segment) {
+    if has_undersized(&segment) {
         return Err("units that are smaller than any that is cut");
     }
     Ok(segment)
@@ -221,7 +221,7 @@ fn contradicts(incoming: &Incoming, segment: &Segment) -> bool {
 }
 
 /// Whether units are smaller than the profile allows. The last unit of an object may be.
-fn has_crumbs(segment: &Segment) -> bool {
+fn has_undersized(segment: &Segment) -> bool {
     let last = segment.closing.is_some().then(|| segment.entries.len().saturating_sub(1));
     let small = |length| length < segment.profile.unit.minimum;
     segment.entries.iter().enumerate().any(|(at, entry)| small(entry.length) && Some(at) != last)

@@ -72,11 +72,11 @@ pub enum Value {
     /// The origin may send this many more bytes. True: its silence counts from now on.
     Grant(FetchId, u64, bool),
     /// This peer's answer to that request was accepted: answers from others are ignored.
-    Heed(FetchId, (NodeId, Request)),
+    Accept(FetchId, (NodeId, Request)),
     /// Ask the gateway itself instead of the peer that this request went to.
     TurnToGateway(FetchId, (NodeId, Request)),
     /// This peer has sent something useful.
-    Shows(FetchId, NodeId),
+    Delivered(FetchId, NodeId),
     /// No other request may join this one any more.
     Retire(FetchId),
     /// A request has ended and is removed.
@@ -162,10 +162,10 @@ impl Objects {
 
     /// A transfer's turn: writes, grants credit, requests units or ends, whatever is possible now.
     pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
-        let is_flying = cx.in_flight.has(id);
+        let is_in_flight = cx.in_flight.has(id);
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let passed = incoming.pass(&cx.exchanges, &mut cx.chunks);
-        if !is_flying && !incoming.is_cut() && !incoming.memory_only {
+        if !is_in_flight && !incoming.is_cut() && !incoming.memory_only {
             // Nothing is in flight, so the collected group will not grow: write it.
             let group = incoming.flush();
             cx.append(Some(id), group);

@@ -25,7 +25,7 @@ impl Objects {
     pub fn goes_on(&mut self, cx: &mut Context, id: FetchId) {
         if !cx.in_flight.has(id) {
             // While units are in flight, only their arrival shows that the route works.
-            cx.pursuits.found_way(id);
+            cx.pursuits.found_route(id);
         }
         if let Some(incoming) = cx.transfers.get_mut(&id).filter(|it| !it.is_cut()) {
             cx.pursuits.is_answering(id);
@@ -109,8 +109,8 @@ impl Objects {
             }
             return cx.expel(peer, "a unit is not what its name says");
         }
-        cx.pursuits.found_way(flight.fetch);
-        self.says(Value::Shows(flight.fetch, peer));
+        cx.pursuits.found_route(flight.fetch);
+        self.says(Value::Delivered(flight.fetch, peer));
         if let Some(ear) = &mut cx.ear {
             ear.repaired(&flight);
             self.hand_on_heard(cx);
@@ -175,14 +175,14 @@ impl Objects {
     /// A peer's object ends once its readers here have requested all they need and nothing is in
     /// flight: they continue from the store. Readers of peers may want more.
     pub fn settle_listed(&mut self, cx: &mut Context, id: FetchId, record: Rc<Record>) {
-        let flying = cx.in_flight.has(id);
+        let in_flight = cx.in_flight.has(id);
         let Some(incoming) = cx.transfers.get(&id) else { return };
         let has_all = |reader: &Reader| {
             let wanted = reader.wanted_to >= record.length;
             let exchange = cx.exchanges.get(&reader.id);
             exchange.is_none_or(|it| it.has_all() || (wanted && !it.may_want()))
         };
-        if !flying && incoming.readers.iter().all(has_all) {
+        if !in_flight && incoming.readers.iter().all(has_all) {
             self.finish_listed(cx, id, &record);
         }
     }

@@ -20,44 +20,44 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         match pursuit.choose(cx, id, &*self.select) {
             Answer::Found(address) => self.ask_at(cx, id, address, from),
-            Answer::Later => self.find_out(cx, id),
+            Answer::Later => self.begin_select(cx, id),
             Answer::Nobody => self.ask_origin(cx, id),
         }
     }
 
     /// Lets the scheme find out which peer to ask.
-    fn find_out(&mut self, cx: &mut Context, id: FetchId) {
+    fn begin_select(&mut self, cx: &mut Context, id: FetchId) {
         let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(cx.pursuits.get_mut(&id)) else {
             return;
         };
-        pursuit.via = Upstream::Sought(cx.now);
+        pursuit.via = Upstream::Selecting(cx.now);
         let may = |address| pursuit.may_ask(mesh, address);
         cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Selection });
         self.select.begin(cx.now, &pursuit.query(mesh, id, &may));
         self.look_again(cx.now);
-        self.hear_select(cx);
+        self.poll_select(cx);
     }
 
     /// A datagram for the scheme has arrived.
     pub fn handle_datagram(&mut self, cx: &mut Context, from: SocketAddr, bytes: &[u8]) {
         self.select.handle_datagram(cx.now, from, bytes);
-        self.hear_select(cx);
+        self.poll_select(cx);
     }
 
     /// Handles the scheme's timer, if it is due.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         if self.select.poll_timeout().is_some_and(|at| at <= cx.now) {
             self.select.handle_timeout(cx.now);
-            self.hear_select(cx);
+            self.poll_select(cx);
         }
     }
 
-    pub(super) fn hear_select(&mut self, cx: &mut Context) {
+    pub(super) fn poll_select(&mut self, cx: &mut Context) {
         while let Some(said) = self.select.poll() {
             match said {
                 Said::Datagram(to, bytes) => cx.out.push_back(Output::Datagram(to, bytes)),
                 Said::Known(id) => {
-                    if matches!(cx.pursuits.via(id), Some(Upstream::Sought(_))) {
+                    if matches!(cx.pursuits.via(id), Some(Upstream::Selecting(_))) {
                         self.ask_next(cx, id);
                     }
                 }

@@ -17,9 +17,9 @@ impl Source {
     pub fn end(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.remove(&id) else { return };
         self.select.end(id);
-        self.hear_select(cx);
-        if let Some(line) = pursuit.line(id) {
-            self.lines.remove(&line);
+        self.poll_select(cx);
+        if let Some(fetch) = pursuit.fetch(id) {
+            self.range_requests.remove(&fetch);
         }
         for asked in pursuit.asked() {
             self.withdraw(cx, asked);
@@ -29,8 +29,8 @@ impl Source {
     /// Like [`end`](Self::end), and also cancels the request to the origin.
     pub fn cancel(&mut self, cx: &mut Context, id: FetchId) {
         let pursuit = cx.pursuits.get(&id).filter(|pursuit| pursuit.via == Upstream::Origin);
-        if let Some(line) = pursuit.and_then(|pursuit| pursuit.line(id)) {
-            cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
+        if let Some(fetch) = pursuit.and_then(|pursuit| pursuit.fetch(id)) {
+            cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch)));
         }
         self.end(cx, id);
     }
@@ -42,7 +42,7 @@ impl Source {
     }
 
     /// The upstream is lost or useless: another is asked.
-    pub fn lose_way(&mut self, cx: &mut Context, id: FetchId) {
+    pub fn lose_upstream(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let asked = pursuit.request();
         pursuit.via = Upstream::Nobody;
@@ -68,7 +68,7 @@ impl Source {
     /// What a peer says cannot be used here, though the peer may be honest: another is asked.
     pub fn disregard(&mut self, cx: &mut Context, id: FetchId) {
         if matches!(cx.pursuits.via(id), Some(Upstream::Peer(..))) {
-            self.lose_way(cx, id);
+            self.lose_upstream(cx, id);
         }
     }
 
@@ -100,7 +100,7 @@ impl Source {
     }
 
     /// An upstream has given an acceptable answer: the requests to the others are cancelled.
-    pub fn heed(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
+    pub fn accept(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         self.listen_to(cx, id, asked);
         cx.pursuits.came(id, cx.now);
     }
@@ -108,8 +108,8 @@ impl Source {
     fn listen_to(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let Some(previous) = pursuit.previous.take() else { return };
-        if let Some(line) = pursuit.line(id).filter(|_| pursuit.via == Upstream::Origin) {
-            cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
+        if let Some(fetch) = pursuit.fetch(id).filter(|_| pursuit.via == Upstream::Origin) {
+            cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch)));
         }
         let stays = previous == asked;
         let other = if stays { pursuit.request() } else { Some(previous) };
@@ -129,7 +129,7 @@ impl Source {
             self.forget_previous(cx, id);
         }
         for id in cx.pursuits.those(|pursuit| pursuit.peer() == Some(peer)) {
-            self.lose_way(cx, id);
+            self.lose_upstream(cx, id);
         }
     }
 
@@ -171,7 +171,7 @@ impl Source {
         };
         if another {
             // Another peer may know the record.
-            return self.lose_way(cx, id);
+            return self.lose_upstream(cx, id);
         }
         match error(outcome, for_peer) {
             Some(error) => self.ends(id, Err(error)),
@@ -196,7 +196,7 @@ impl Source {
             // The same peer would be asked again and again.
             return self.ends(id, Err(FetchError::Truncated));
         }
-        self.lose_way(cx, id);
+        self.lose_upstream(cx, id);
     }
 
     /// A peer has ended a request for a named object. If it gave nothing of the object, other peers
@@ -217,7 +217,7 @@ impl Source {
     }
 
     /// A peer has sent a verified unit: its announcement of a named object was true.
-    pub fn shows(&mut self, cx: &mut Context, id: FetchId, peer: NodeId) {
+    pub fn delivered(&mut self, cx: &mut Context, id: FetchId, peer: NodeId) {
         let is_named = cx.pursuits.get(&id).is_some_and(|it| it.quest.ask.named.is_some());
         if let Some(mesh) = cx.mesh.as_mut().filter(|_| is_named) {
             mesh.holders.proved(peer);

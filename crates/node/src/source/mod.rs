@@ -65,7 +65,7 @@ pub struct Source {
     /// Requests that wait for a peer to be dialled.
     dialling: Map<SocketAddr, Vec<FetchId>>,
     /// Transfers by the number of the range request for the rest of their body.
-    lines: Map<FetchId, FetchId>,
+    range_requests: Map<FetchId, FetchId>,
     /// When to check the progress of requests to peers.
     pub look_at: Option<Instant>,
     requests: u32,
@@ -79,7 +79,7 @@ impl Source {
             select,
             asks: Map::default(),
             dialling: Map::default(),
-            lines: Map::default(),
+            range_requests: Map::default(),
             look_at: None,
             requests: 0,
             values: VecDeque::new(),

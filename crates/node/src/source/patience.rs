@@ -19,14 +19,14 @@ const SUPPLIER_TIMEOUT: Duration = Duration::from_secs(55);
 /// A head may take this long, because the origin may be slow.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// A transfer that has lost its route waits this long for another.
-const STRANDED_MAX: Duration = Duration::from_secs(20);
+const NO_ROUTE_TIMEOUT: Duration = Duration::from_secs(20);
 /// For a peer's request the wait is shorter: that peer may have another route, and waits itself.
-const RELAY_STRANDED_MAX: Duration = Duration::from_secs(3);
+const RELAY_NO_ROUTE_TIMEOUT: Duration = Duration::from_secs(3);
 /// A scheme has this long to choose a peer; then none is asked.
-const SOUGHT_MAX: Duration = Duration::from_secs(2);
+const SELECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A transfer without progress for this long, with an incomplete manifest, repeats its wants and
 /// credit.
-const ANEW: Duration = Duration::from_secs(2);
+const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Source {
     /// Transfers that are at peers, or waiting for one, in order.
@@ -46,9 +46,10 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         // A peer may have another route and waits itself. But a route found just now gets its full
         // time.
-        let is_at_a_loss =
+        let is_relay_without_route =
             pursuit.via == Upstream::Nobody && pursuit.quest.ask.asker != Asker::Client;
-        let patience = if is_at_a_loss { RELAY_STRANDED_MAX } else { STRANDED_MAX };
+        let patience =
+            if is_relay_without_route { RELAY_NO_ROUTE_TIMEOUT } else { NO_ROUTE_TIMEOUT };
         let lost_route_at = pursuit.lost_route_at.is_some_and(|since| cx.now - since > patience);
         if lost_route_at && silent > patience {
             return self.ends(id, Err(FetchError::NoRoute));
@@ -60,25 +61,27 @@ impl Source {
                 self.ask_next(cx, id);
             }
             Upstream::Peer(..) => self.look_after_asked(cx, id, silent, open),
-            Upstream::Sought(since) if cx.now - since > SOUGHT_MAX => self.ask_origin(cx, id),
+            Upstream::Selecting(since) if cx.now - since > SELECT_TIMEOUT => {
+                self.ask_origin(cx, id)
+            }
             Upstream::Dialling(_)
             | Upstream::Origin
             | Upstream::Done
             | Upstream::Next
-            | Upstream::Sought(_) => {}
+            | Upstream::Selecting(_) => {}
         }
     }
 
     /// Checks a peer that has our request. How long it may take depends on what is awaited.
     fn look_after_asked(&mut self, cx: &mut Context, id: FetchId, silent: Duration, open: bool) {
-        let flying = cx.in_flight.has(id);
+        let in_flight = cx.in_flight.has(id);
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let waited = cx.now - pursuit.moved;
         let patience = HOP_TIMEOUT * self.asked_beside(cx, id, pursuit);
         let supplier = pursuit.supplier();
         let awaits = match pursuit.quest.goal {
             Goal::Head => true,
-            Goal::Object | Goal::Holes => flying || !pursuit.answered,
+            Goal::Object | Goal::Holes => in_flight || !pursuit.answered,
             Goal::Pass | Goal::Range => return,
         };
         let is_asking = pursuit.quest.goal == Goal::Head;
@@ -98,14 +101,14 @@ impl Source {
         {
             self.ask_another(cx, id, NextSource::Silent);
         } else if (open || is_asking) && waited > HEAD_TIMEOUT {
-            self.lose_way(cx, id);
-        } else if flying && silent > SUPPLIER_TIMEOUT {
+            self.lose_upstream(cx, id);
+        } else if in_flight && silent > SUPPLIER_TIMEOUT {
             self.ends(id, Err(FetchError::NoRoute));
         // Units are owed and the peer is silent: its data connection may be stuck, and is dialled
         // again.
-        } else if let Some((mesh, peer)) = cx.mesh.as_mut().zip(supplier).filter(|_| flying) {
+        } else if let Some((mesh, peer)) = cx.mesh.as_mut().zip(supplier).filter(|_| in_flight) {
             mesh.peers.hurry(cx.now, peer);
-        } else if open && waited > ANEW {
+        } else if open && waited > STALL_TIMEOUT {
             self.values.push_back(Value::Stalled(id));
         }
     }

@@ -15,7 +15,7 @@ use wire::Instant;
 impl Source {
     /// A driver's request has ended. Returns the response's result, or `None` if it will be
     /// resumed.
-    pub fn line_ends(
+    pub fn origin_ends(
         &mut self,
         cx: &mut Context,
         id: FetchId,
@@ -45,7 +45,7 @@ impl Source {
     }
 
     /// The head of the rest of a body; false if no rest was awaited.
-    pub fn onward_head(
+    pub fn rest_head(
         &mut self,
         cx: &mut Context,
         id: FetchId,

@@ -26,10 +26,10 @@ const GIVE_UP: Duration = Duration::from_secs(40);
 
 impl Source {
     /// The transfer that a driver's request belongs to; `None` if that request has ended.
-    pub fn carried(&self, cx: &Context, line: FetchId) -> Option<FetchId> {
-        let id = self.lines.get(&line).copied().unwrap_or(line);
+    pub fn transfer_of(&self, cx: &Context, fetch: FetchId) -> Option<FetchId> {
+        let id = self.range_requests.get(&fetch).copied().unwrap_or(fetch);
         let is_of_it = match cx.pursuits.get(&id) {
-            Some(pursuit) => pursuit.line(id) == Some(line),
+            Some(pursuit) => pursuit.fetch(id) == Some(fetch),
             // A published file has no request.
             None => cx.transfers.contains_key(&id),
         };
@@ -40,10 +40,10 @@ impl Source {
     /// `at_once`.
     pub fn break_off(&mut self, cx: &mut Context, id: FetchId, rest: Rest, at_once: bool) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        let (first, line) = (pursuit.resumed.is_none(), pursuit.line(id));
-        line.and_then(|line| self.lines.remove(&line));
+        let (first, fetch) = (pursuit.resumed.is_none(), pursuit.fetch(id));
+        fetch.and_then(|fetch| self.range_requests.remove(&fetch));
         // No request to the origin is under way until the body is resumed.
-        pursuit.resumed = Some(Resumed { line: None, answered: false, end: None, asked: cx.now });
+        pursuit.resumed = Some(Resumed { fetch: None, answered: false, end: None, asked: cx.now });
         self.look_at.get_or_insert(cx.now + LOOK_EVERY);
         self.values.push_back(Value::BrokenOff(id));
         // An attempt that failed is not repeated at once.
@@ -55,23 +55,23 @@ impl Source {
     /// Requests the rest of a body from the origin.
     pub fn resume(&mut self, cx: &mut Context, id: FetchId, rest: Rest) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        let line = cx.ids.fetch();
+        let fetch = cx.ids.fetch();
         let mut headers = pursuit.quest.headers.clone();
         http::make_ranged(&mut headers, rest.from, None, rest.validator);
         pursuit.resumed =
-            Some(Resumed { line: Some(line), answered: false, end: None, asked: cx.now });
+            Some(Resumed { fetch: Some(fetch), answered: false, end: None, asked: cx.now });
         let request = pursuit.origin_request(headers);
-        self.lines.insert(line, id);
+        self.range_requests.insert(fetch, id);
         cx.events.emit(|| Event::Resume { fetch: id, from: rest.from });
         cx.report.resumes += 1;
-        cx.out.push_back(Output::Origin(OriginOutput::Fetch(line, Box::new(request))));
+        cx.out.push_back(Output::Origin(OriginOutput::Fetch(fetch, Box::new(request))));
     }
 
     /// Cancels the request to the origin: its response is useless, or the origin is silent.
     pub fn hang_up(&mut self, cx: &mut Context, id: FetchId) {
-        let line = cx.pursuits.get(&id).and_then(|pursuit| pursuit.line(id));
-        if let Some(line) = line {
-            cx.out.push_back(Output::Origin(OriginOutput::Cancel(line)));
+        let fetch = cx.pursuits.get(&id).and_then(|pursuit| pursuit.fetch(id));
+        if let Some(fetch) = fetch {
+            cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch)));
         }
     }
 }
@@ -134,13 +134,13 @@ impl Pursuit {
 
     /// Whether the origin broke off, and the rest is not being requested.
     pub fn is_cut_off(&self) -> bool {
-        self.resumed.as_ref().is_some_and(|resumed| resumed.line.is_none())
+        self.resumed.as_ref().is_some_and(|resumed| resumed.fetch.is_none())
     }
 
     /// The driver's number of the request to the origin. `None` between a break and the next
     /// request.
-    pub(super) fn line(&self, id: FetchId) -> Option<FetchId> {
-        self.resumed.as_ref().map_or(Some(id), |resumed| resumed.line)
+    pub(super) fn fetch(&self, id: FetchId) -> Option<FetchId> {
+        self.resumed.as_ref().map_or(Some(id), |resumed| resumed.fetch)
     }
 
     /// Whether the head of the rest is still awaited: nothing can be granted before it.

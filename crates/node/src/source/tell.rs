@@ -78,11 +78,11 @@ impl Source {
             cx.say(peer, Message::Credit(request, credit, 0));
             return owed;
         }
-        let Some(line) = pursuit.line(id).filter(|_| !pursuit.awaits_rest()) else { return 0 };
+        let Some(fetch) = pursuit.fetch(id).filter(|_| !pursuit.awaits_rest()) else { return 0 };
         if waits {
             pursuit.moved = cx.now;
         }
-        cx.out.push_back(Output::Origin(OriginOutput::Grant(line, bytes)));
+        cx.out.push_back(Output::Origin(OriginOutput::Grant(fetch, bytes)));
         bytes
     }
 }
