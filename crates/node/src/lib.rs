@@ -8,8 +8,9 @@
 //! read a clock, use randomness other than its seed's, block, or call back. *Where to start:* the
 //! walks in ARCHITECTURE.md; `node.rs` and `node/turns.rs`, the loop; then the machines in the
 //! order of a request: `client`, `source`, `object`, `publish`. `context.rs` lends the services
-//! that all machines use. *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3 (architecture A1, the
-//! gateway's cache).
+//! that all machines use. *Words:* unit, exchange, miss, transfer, reader, record and row are
+//! defined in ARCHITECTURE.md, "Inside `node`". *Sources:* RFC 9110, 9111, 9112, 9211; MeshCache §3
+//! (architecture A1, the gateway's cache).
 
 mod access;
 mod catalogue;

@@ -187,8 +187,8 @@ pub struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Sends bytes that have just arrived directly to a reader that has come exactly so far. Other
-    /// readers take them from the unit.
+    /// Sends bytes that have just arrived directly to a reader that has all bytes before them.
+    /// Other readers take them from the unit.
     pub fn feed(&mut self, (at, bytes): Fresh) {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
         let State::ClientReader(client_reader) = &mut exchange.state else { return };

@@ -15,9 +15,9 @@ impl Node {
             mesh.peers.accept_chunks(!crowded);
         }
         let mut turns = 0;
+        self.hand_over_all();
         // A reader or transfer that makes no progress must not block the rest: it continues at the
         // next input.
-        self.hand_over_all();
         while turns <= TURNS_MAX && self.take_turn() {
             self.hand_over_all();
             turns += 1;

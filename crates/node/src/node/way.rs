@@ -1,4 +1,4 @@
-//! Through which machines what comes goes, noted in tests alone.
+//! The order in which machines handle an input, recorded only in tests.
 
 #[cfg(test)]
 use std::cell::RefCell;
@@ -8,7 +8,7 @@ thread_local! {
     static WAY: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A machine is about to act.
+/// A machine begins to act.
 #[inline]
 pub fn enter(machine: &'static str) {
     #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
         std::iter::from_fn(|| node.poll_output()).collect()
     }
 
-    /// Has an object asked for, up to the head of its response; answers the request of the origin.
+    /// Requests an object and lets its origin send a head; returns the request to the origin.
     fn begin(node: &mut Node) -> crate::FetchId {
         let id = ExchangeId(1);
         let mut outputs = give(node, Input::Client(ClientInput::Request(id, Box::new(request()))));
@@ -100,7 +100,7 @@ mod tests {
             assert!(given, "the client gets it: {outputs:?}");
             WAY.take()
         };
-        // Taken in, given to the client; then it is looked whether more may come.
+        // Stored, sent to the client, and then checked whether the origin may send more.
         let taken = ["object: a body", "client: a reader goes on"];
         let next = ["source: whom to ask", "object: what may come"];
         assert_eq!(way(&mut node, b"one"), [taken, next].concat());

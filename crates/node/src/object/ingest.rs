@@ -107,8 +107,8 @@ impl Objects {
         let announced = incoming.announced.unwrap_or(u64::MAX);
         let Some(cutting) = incoming.cutting() else { return };
         let open = cutting.open_units();
-        // A small object is listed in one segment, so that all its units can follow it unasked. If
-        // an object fits into one segment, so is what follows its first unit: each message costs
+        // A small object is listed in one segment, so that all its units can follow without a want.
+        // If an object fits into one segment, so is what follows its first unit: each message costs
         // nearly as much air as a packet of content.
         let rest = announced <= UNASKED_BYTES || (announced <= LISTED_BYTES && closed > 0);
         let worth = if rest { usize::MAX } else { LISTED_UNITS.min(1 << closed.min(8)) };

@@ -1,5 +1,5 @@
-//! Manifests from peers: each segment is checked and kept; its units may then arrive unasked or be
-//! requested.
+//! Manifests from peers: each segment is checked and kept; its units may then arrive without a
+//! want, or be requested.
 
 use super::{Objects, Value};
 use crate::catalogue;
@@ -107,7 +107,7 @@ impl Objects {
         ear.awaits_order(cx.now, id, is_needed && sparing)
     }
 
-    /// The first units of a small object follow its first segment unasked.
+    /// The first units of a small object follow its first segment without a want.
     // This request asked for no unsolicited units, because they may have been overheard.
     fn expect_unsolicited(&mut self, cx: &mut Context, id: FetchId, segment: &Segment) {
         if cx.pursuits.get(&id).is_some_and(Pursuit::is_sparing) {

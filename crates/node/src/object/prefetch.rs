@@ -59,7 +59,7 @@ impl Objects {
         reader.wants(from, ahead);
         let leads = reader.leads;
         self.want(cx, fetch, missing);
-        // Only for the reader that the transfer was begun for do the bytes count as a peer's.
+        // Bytes count as a peer's only for the reader that the transfer was begun for.
         if leads && !counted.is_empty() {
             counted.iter().for_each(|(name, _)| cx.in_flight.count_for(name, id));
             let bytes = counted.iter().map(|(_, length)| u64::from(*length)).sum();
@@ -169,7 +169,7 @@ impl Objects {
         }
     }
 
-    /// Forwards a peer's wants of units not held here to the next peer, all at once.
+    /// Forwards a peer's wants: units not held here are requested upstream, all at once.
     pub fn forward(&mut self, cx: &mut Context, id: ExchangeId, fetch: FetchId, wants: &[Want]) {
         let Some(incoming) = cx.transfers.get(&fetch).filter(|it| !it.is_cut()) else { return };
         let missing =
@@ -182,8 +182,8 @@ impl Objects {
         }
     }
 
-    /// Nothing of a transfer has arrived for a while: repeats what its readers want and accept,
-    /// however little it is.
+    /// Nothing of a transfer has arrived for a while: sends its readers' wants and manifest credit
+    /// again, even small amounts.
     pub fn want_anew(&mut self, cx: &mut Context, id: FetchId) {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;

@@ -19,7 +19,7 @@ pub enum List {
     /// Not requested from the catalogue yet.
     #[default]
     Unasked,
-    /// Requested. These exchanges wait to publish files of so many bytes.
+    /// Requested. These exchanges wait to publish files of these lengths in bytes.
     Asked(Vec<(ExchangeId, u64)>),
     /// The catalogue may have a list, but it cannot be read. The time of the next attempt, unless
     /// one is under way.

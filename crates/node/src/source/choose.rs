@@ -21,9 +21,9 @@ impl Source {
         pursuit.is_some_and(|pursuit| pursuit.choose(cx, id, &*self.select) != Answer::Nobody)
     }
 
-    /// How many transfers wait for this transfer's peer, including it. Each one that moves is load
-    /// elsewhere, so the more there are, the longer they wait (decision 0014). One if the route
-    /// leads elsewhere by now.
+    /// The number of transfers that wait for the same peer as this one, itself included. Each one
+    /// that moves is load elsewhere, so the more there are, the longer they wait (decision 0014).
+    /// One if the route leads elsewhere by now.
     pub(super) fn asked_beside(&self, cx: &Context, id: FetchId, pursuit: &Pursuit) -> u32 {
         let Some((mesh, supplier)) = cx.mesh.as_ref().zip(pursuit.supplier()) else { return 1 };
         let first = pursuit.scheme_says(mesh, id, &*self.select, &|_| true);
@@ -60,8 +60,8 @@ impl Pursuit {
         let may = |address| self.may_ask(mesh, address);
         let first = |address| may(address) && !mesh.routes.is_passed_over(cx.now, address);
         let holder = ask.named.and_then(|name| holder(mesh, &name, first));
-        // A request that must not leave this site, or whose origin is inside the mesh, goes
-        // straight to the origin.
+        // A request goes straight to the origin if its response must not leave this site, if the
+        // origin is inside the mesh, or if the request is too long for a peer.
         let stays = ask.named.is_none() && (kept || self.is_direct(cx));
         match holder {
             _ if wide => return Answer::Nobody,

@@ -104,9 +104,8 @@ impl Source {
             self.lose_upstream(cx, id);
         } else if in_flight && silent > SUPPLIER_TIMEOUT {
             self.ends(id, Err(FetchError::NoRoute));
-        // Units are owed and the peer is silent: its data connection may be stuck, and is dialled
-        // again.
         } else if let Some((mesh, peer)) = cx.mesh.as_mut().zip(supplier).filter(|_| in_flight) {
+            // The data connection may be stuck: it is dialled again (decision 0014).
             mesh.peers.hurry(cx.now, peer);
         } else if open && waited > STALL_TIMEOUT {
             self.values.push_back(Value::Stalled(id));

@@ -4,7 +4,6 @@
 //! When the way out of the mesh changes, the new address translation does not know the old
 //! connections: they are dead without notice. So silence counts as an end once the way out has
 //! changed (decision 0018).
-//! translation knows nothing of it. So silence counts as an end once the way out has changed.
 
 use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;

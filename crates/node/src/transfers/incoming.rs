@@ -180,7 +180,7 @@ impl Incoming {
         }
     }
 
-    /// Where another peer may continue it, and how much of the manifest is accepted.
+    /// Where another peer may continue it: the next segment, and the manifest credit.
     pub fn goes_on_from(&self) -> Option<(Resume, u64)> {
         let (segment, manifest_credit) = match &self.transfer {
             Transfer::Listing(it) => (it.next, it.manifest_credit),
