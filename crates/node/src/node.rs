@@ -101,7 +101,7 @@ impl Node {
         self.cx.out.pop_front()
     }
 
-    /// When it wants an [`Input::Tick`] if nothing else happens, and why.
+    /// When it needs an [`Input::Tick`] if nothing happens before, and for which timer.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
         let mesh = self.cx.mesh.as_ref();
         let services = timer::earliest([

@@ -162,7 +162,7 @@ impl Pursuit {
     }
 }
 
-/// The state of a response, as far as it decides whom to ask.
+/// The state of a response, as far as it decides which upstream is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// No head has arrived.

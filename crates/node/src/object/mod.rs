@@ -138,7 +138,7 @@ impl Objects {
         self.values.push_back(value);
     }
 
-    /// When it wants to be woken, and why.
+    /// The next time at which this machine has something to do, and which timer that is.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
         timer::earliest([
             (Timer::Orphan, self.orphans.front().map(|(until, _)| *until)),

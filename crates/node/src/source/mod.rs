@@ -86,7 +86,7 @@ impl Source {
         }
     }
 
-    /// When it wants to be woken, and why.
+    /// The next time at which this machine has something to do, and which timer that is.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
         timer::earliest([
             (Timer::Progress, self.look_at),

@@ -164,7 +164,7 @@ impl Check<'_> {
         match what % 6 {
             1 if what >= 128 => self.both(|it| it.lost(now, name)),
             5 => {
-                // Each of these is so many chunks further: some of the orders are that of the
+                // Each of these is `turn` chunks further: some of the orders are that of the
                 // stream.
                 let turn = 1 + what / 6 % 5;
                 let next =
