@@ -132,11 +132,6 @@ impl ConnectionLimit {
         self.told.borrow().len()
     }
 
-    /// What all of them are charged for, in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.admission.borrow().bytes()
-    }
-
     /// What was counted since the start.
     pub fn counters(&self) -> Counters {
         self.admission.borrow().counters()
@@ -290,7 +285,7 @@ mod tests {
         drop(first);
         assert_eq!((limit.len(), limit.counters().closed_idle), (1, 1));
         drop(second);
-        assert_eq!((limit.len(), limit.bytes()), (0, 0));
+        assert_eq!((limit.len(), limit.counters().bytes), (0, 0));
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -82,17 +82,11 @@ impl Observer {
 
     fn clients(&self) -> Clients {
         let limit = self.driver.limit();
-        let counters = limit.counters();
         Clients {
             connections: limit.len() as u64,
-            bytes: limit.bytes(),
-            closed_idle: counters.closed_idle,
-            closed_head: counters.closed_head,
-            closed_tunnel: counters.closed_tunnel,
-            closed_slow: counters.closed_slow,
-            over_share: counters.over_share,
             refused: limit.refused(),
             past: limit.passed(),
+            ..limit.counters()
         }
     }
 
@@ -171,7 +165,7 @@ impl Observed for Observer {
             memory_budget_bytes: config.memory_bytes,
             clients: self.clients(),
             relayed_bytes: self.driver.relayed().get(),
-            report: (&report).into(),
+            report,
         }
     }
 

@@ -29,8 +29,8 @@ use wire::capture::pcap;
 use crate::peers::index;
 use crate::routing::all_addresses;
 use batch::SegmentFilter;
-pub use counters::Report;
 use counters::{Counters, add};
+pub use counters::{Counts, Ignored, PassedOver, Report};
 use ring::{BLOCKS, Ring};
 
 /// Batches that may wait for the engine: a quarter of a second, or as many bytes as the ring holds.

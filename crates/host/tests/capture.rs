@@ -19,7 +19,7 @@ use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::capture::{Capture, CaptureError, Report, Settings};
+use host::capture::{Capture, CaptureError, Ignored, PassedOver, Report, Settings};
 use namespace::{inside, sh};
 use node::Overheard;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -127,15 +127,25 @@ fn what_others_send_each_other_is_heard_and_nothing_else() {
         assert_eq!((capture.report().link, capture.report().trouble), (Some("ethernet"), None));
         // None of these frames passes the filter.
         talk(PORT + 1);
-        assert_eq!(capture.report().frames, 0);
+        assert_eq!(capture.report().counts.frames, 0);
         talk(PORT);
         assert!(stream(&mut batches) == content(), "the captured bytes differ from those sent");
         let report = capture.report();
-        assert_eq!((report.dropped_frames, report.dropped_segments), (0, 0), "{report:?}");
-        assert!(report.segments > 0 && report.segments <= report.frames, "{report:?}");
-        assert!(report.payload_bytes >= BYTES as u64, "{report:?}");
+        assert_eq!(
+            (report.counts.dropped_frames, report.counts.dropped_segments),
+            (0, 0),
+            "{report:?}"
+        );
+        assert!(
+            report.counts.segments > 0 && report.counts.segments <= report.counts.frames,
+            "{report:?}"
+        );
+        assert!(report.counts.payload_bytes >= BYTES as u64, "{report:?}");
         // Pure acknowledgements.
-        assert!(report.refused["empty"] > 0 && report.refused.len() == 1, "{report:?}");
+        let mut refused = report.counts.refused.occurred();
+        let empty = PassedOver::Segment(Ignored::Empty);
+        assert!(refused.all(|(why, count)| why == empty && count > 0), "{report:?}");
+        assert!(report.counts.refused.get(empty) > 0, "{report:?}");
     });
 }
 
@@ -157,7 +167,7 @@ fn what_is_from_or_to_us_is_passed_over() {
         sending.join().expect("a has sent");
         assert_eq!(got, "for you");
         // The beginning of the connection and the data; its end may follow.
-        wait(&capture, |report| report.refused.get("own").is_some_and(|count| *count >= 2));
+        wait(&capture, |report| report.counts.refused.get(PassedOver::Segment(Ignored::Own)) >= 2);
         assert!(matches!(batches.try_recv(), Err(TryRecvError::Empty)));
     });
 }
@@ -203,7 +213,7 @@ fn who_is_not_heard_in_time_is_dropped_and_counted() {
         wait(&capture, |report| {
             // The receiver takes none of them.
             talk(PORT);
-            report.dropped_segments > 0
+            report.counts.dropped_segments > 0
         });
         // The batches that fitted are still there, and no others; the last one sent may still
         // follow.
@@ -212,7 +222,7 @@ fn who_is_not_heard_in_time_is_dropped_and_counted() {
             held += std::iter::from_fn(|| batches.try_recv().ok())
                 .map(|batch| batch.len() as u64)
                 .sum::<u64>();
-            held == capture.report().segments
+            held == capture.report().counts.segments
         });
     });
 }

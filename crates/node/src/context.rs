@@ -11,6 +11,7 @@ use crate::http::Record;
 use crate::ids::Ids;
 use crate::input::{Config, ExchangeId, FetchId, LinkInput, Settings};
 use crate::mesh::Mesh;
+use crate::misbehaviour::Misbehaviour;
 use crate::output::{LinkOutput, Output, StoreOutput};
 use crate::overhear::{Here, Listener};
 use crate::pursuits::Pursuits;
@@ -168,7 +169,7 @@ impl Context {
     }
 
     /// Disconnects a peer that has broken the protocol.
-    pub fn expel(&mut self, peer: NodeId, why: &'static str) {
+    pub fn expel(&mut self, peer: NodeId, why: Misbehaviour) {
         if let Some(mesh) = &mut self.mesh {
             mesh.holders.failed(peer);
             mesh.peers.expel(self.now, peer, why);

@@ -22,6 +22,7 @@ mod dns;
 pub mod driver;
 pub mod events;
 mod exchanges;
+mod fault;
 mod hasher;
 mod heard;
 mod hints;
@@ -31,6 +32,7 @@ mod identity;
 mod ids;
 mod input;
 mod mesh;
+mod misbehaviour;
 pub mod named;
 mod node;
 mod object;
@@ -56,16 +58,17 @@ mod ways;
 pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};
 pub use catalogue::PublishedInfo;
 pub use catalogue::stored_segment;
-pub use client::dialled_in_vain;
 pub use events::{Event, Stale};
+pub use fault::{Fault, dialled_in_vain};
 pub use http::{
-    Audience, ContentRange, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict,
+    Audience, ContentRange, NotStored, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict,
     looks_like_http, repeats, strong_validator,
 };
 pub use input::{
     ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput,
     Listening, MeshConfig, OriginInput, Overheard, PutError, Request, Settings, StoreInput, Ticket,
 };
+pub use misbehaviour::Misbehaviour;
 pub use node::Node;
 pub use output::{ClientOutput, Dial, Fetch, Head, LinkOutput, OriginOutput, Output, StoreOutput};
 pub use overhear::Overhearing;

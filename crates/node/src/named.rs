@@ -4,11 +4,12 @@
 //! its root, which the name certifies, so no signature is needed. *Who calls it:* `client`,
 //! `publish`; the daemon, for the URI. *What it never does:* look anything up.
 
+use crate::fault::Fault;
 use crate::http::{Audience, RecordSignature, Target};
 use crate::input::Entrance;
 use crate::request::Ask;
 use ::http::uri::Authority;
-use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use content::Root;
 use wire::{ObjectKey, Oid, PublicKey, RecordId, Signature};
 
@@ -77,16 +78,14 @@ pub fn root_in(name: &Oid, headers: &HeaderMap) -> Option<Root> {
 
 /// Translates a request for a name; any other request is unchanged. Header fields that could change
 /// the response are dropped, because nothing can change it.
-pub fn understand(mut ask: Ask, secret: &[u8; 32]) -> Result<Ask, (StatusCode, &'static str)> {
+pub fn understand(mut ask: Ask, secret: &[u8; 32]) -> Result<Ask, Fault> {
     if ask.target.host() != HOST || ask.entrance != Entrance::Explicit {
         return Ok(ask);
     }
     if !matches!(ask.method, Method::GET | Method::HEAD) || ask.has_body || ask.upgrade {
-        return Err((StatusCode::METHOD_NOT_ALLOWED, "a name can only be asked for"));
+        return Err(Fault::BadNameMethod);
     }
-    let name: Oid = ask.target.path()[1..].parse().map_err(|_| {
-        (StatusCode::BAD_REQUEST, "no name of an object: expected 64 hexadecimal digits")
-    })?;
+    let name: Oid = ask.target.path()[1..].parse().map_err(|_| Fault::BadName)?;
     let told = [header::RANGE, header::IF_RANGE, header::IF_NONE_MATCH, header::VIA];
     let mut headers = HeaderMap::new();
     for (name, value) in ask.headers.iter().filter(|(name, _)| told.contains(name)) {

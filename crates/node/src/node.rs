@@ -145,6 +145,12 @@ impl Node {
         Report {
             peers: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             peers_displaced: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.displaced()),
+            peers_refused: self
+                .cx
+                .mesh
+                .as_ref()
+                .map(|mesh| mesh.peers.refused.clone())
+                .unwrap_or_default(),
             asked_bytes: self.client.supplies.budget.used(),
             backlog_bytes: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlogs() as u64),
             units_on_their_way: self.cx.in_flight.len() as u64,

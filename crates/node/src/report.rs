@@ -1,133 +1,220 @@
 //! What a node has counted since it began, and what it holds now.
 
+use crate::fault::Fault;
+use crate::http::NotStored;
+use crate::misbehaviour::Misbehaviour;
 use crate::overhear::Overhearing;
-use std::collections::BTreeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::IndexReport;
 use wire::Date;
+use wire::counters::Tally;
+use wire::peer::Refusal;
 
-/// Counters (monotonic) and gauges of one node; the control socket shows them.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// How requests were answered.
-    pub requests: Requests,
-    /// Content bytes given to clients out of the store or memory, overheard ones apart.
-    pub served_local_bytes: u64,
-    /// Content bytes given to clients as they came from an origin.
-    pub served_origin_bytes: u64,
-    /// Content bytes given to clients as they came from a peer.
-    pub served_peer_bytes: u64,
-    /// Content bytes given to clients that are of units which were overheard before a peer had sent them.
-    pub served_overheard_bytes: u64,
-    /// Content bytes given to clients that were overheard, of units of which a peer sent the rest.
-    pub served_repaired_bytes: u64,
-    /// Content bytes received from origins.
-    pub origin_bytes: u64,
-    /// Bytes of units received from peers and sent to peers, whole or in part.
-    pub peer_units_in_bytes: u64,
-    /// Bytes of units sent to peers.
-    pub peer_units_out_bytes: u64,
-    /// Bytes of everything received from peers.
-    pub peer_in_bytes: u64,
-    /// Bytes of everything sent to peers.
-    pub peer_out_bytes: u64,
-    /// Bytes of responses that were given on to peers without being stored.
-    pub relayed_opaque_bytes: u64,
-    /// Requests of peers, and ours to peers.
-    pub asks_in: u64,
-    /// Our requests to peers.
-    pub asks_out: u64,
-    /// Requests of peers that were refused, or ended, because there was no memory for them.
-    pub asks_short: u64,
-    /// What requests of peers take of memory, in bytes.
-    pub asked_bytes: u64,
-    /// Messages that wait because peers take them slowly, in bytes.
-    pub backlog_bytes: u64,
-    /// Transfers that went on by another way after theirs had broken.
-    pub resumes: u64,
-    /// Units that peers were asked for, or parts of units; each time that they were.
-    pub wants_out: u64,
-    /// Units that a peer was asked for and did not have.
-    pub wants_lost: u64,
-    /// Wants of peers that they took back before anything was sent.
-    pub wants_taken_back: u64,
-    /// What came of overhearing.
-    pub overheard: Overhearing,
-    /// Units that were not what a peer called them, or not what the manifest says that lists them.
-    pub units_false: u64,
-    /// Units that peers were asked for and have not sent yet.
-    pub units_on_their_way: u64,
-    /// Memory for units that came before anybody wanted them, in bytes.
-    pub early_bytes: u64,
-    /// Such units that had to go before anybody did.
-    pub early_dropped: u64,
-    /// What peers say they lead to.
-    pub hints: u64,
-    /// Hints that had to go for others.
-    pub hints_evicted: u64,
-    /// Objects that are published here.
-    pub published: u64,
-    /// Objects among them that were sealed under another mesh key: nobody can be given them.
-    pub published_foreign: u64,
-    /// The list of what is published here cannot be read: nothing is put or reclaimed until it can.
-    pub published_unread: bool,
-    /// Bytes of what is published here.
-    pub published_bytes: u64,
-    /// Peers that are there now.
-    pub peers: u64,
-    /// Peers that left because the next hop or the gateway needed their place.
-    pub peers_displaced: u64,
-    /// Responses and their content bytes that were not stored, by reason.
-    pub not_stored: BTreeMap<&'static str, Unstored>,
-    /// Units cut from content of origins.
-    pub units_cut: u64,
-    /// Units among them that the store already had, and their bytes.
-    pub units_known: u64,
-    /// Bytes of the units that the store already had.
-    pub known_bytes: u64,
-    /// Units that the disk gave back wrong or not at all.
-    pub units_bad: u64,
-    /// Units waiting to be written, in bytes.
-    pub pinned_bytes: u64,
-    /// Units in memory, in bytes.
-    pub hot_bytes: u64,
-    /// Rows of the catalogue in memory, in bytes.
-    pub row_bytes: u64,
-    /// Manifest segments in memory, in bytes.
-    pub manifest_bytes: u64,
-    /// Records that were replaced, or removed, and whose segments stay for somebody who reads them.
-    pub lingering: u64,
-    /// Such records that went all the same, because too many lingered.
-    pub lingering_refused: u64,
-    /// Requests being answered.
-    pub exchanges: u64,
-    /// Transfers from origins under way.
-    pub fetches: u64,
-    /// Whether the latest write to the store worked.
-    pub store_works: bool,
-    /// Whether something was written that a power cut would still take.
-    pub unsynced: bool,
-    /// Writes to the store that failed.
-    pub store_failures: u64,
-    /// The index of the store.
-    pub index: IndexReport,
-    /// The latest objects that clients got, the newest last; none where a mesh key hides what they are.
-    pub recent: Vec<Recent>,
+wire::counters! {
+    /// Counters (monotonic) and gauges of one node. The control socket shows them as JSON, whose names are those of
+    /// the fields: an interface, to which names are added and in which none is changed.
+    pub struct Report, "" {
+        Requests ("hearsay_served_bytes_total", source, "Content bytes given to clients, by where they came from.") {
+            /// From the store or memory here, overheard ones apart.
+            served_local_bytes: Counter, Bytes, "local";
+            /// From a peer, as they arrived.
+            served_peer_bytes: Counter, Bytes, "peer";
+            /// Of units that were overheard before a peer had sent them.
+            served_overheard_bytes: Counter, Bytes, "overheard";
+            /// Overheard, of units of which a peer sent the rest.
+            served_repaired_bytes: Counter, Bytes, "repaired";
+            /// From an origin, as they arrived.
+            served_origin_bytes: Counter, Bytes, "origin";
+        }
+        Requests () {
+            /// Requests that were answered with an error of this proxy, by reason.
+            errors: Tally<Fault>, Requests;
+            /// Content bytes received from origins.
+            origin_bytes: Counter, Bytes;
+            /// Requests being answered.
+            exchanges: Gauge, Requests;
+            /// Transfers from origins and peers under way.
+            fetches: Gauge, Requests;
+        }
+        Mesh () {
+            /// Connected peers.
+            peers: Gauge, Peers;
+            /// Peers that were disconnected because the next hop or the gateway needed their place.
+            peers_displaced: Counter, Peers;
+            /// Connections of nodes that were refused, by reason.
+            peers_refused: Tally<Refusal>, Connections;
+            /// Peers that were expelled for a while, by what they did.
+            peers_expelled: Tally<Misbehaviour>, Peers;
+        }
+        Mesh ("hearsay_mesh_bytes_total", direction, "Bytes exchanged with peers, everything counted.") {
+            /// Received from peers.
+            peer_in_bytes: Counter, Bytes, "in";
+            /// Sent to peers.
+            peer_out_bytes: Counter, Bytes, "out";
+        }
+        Mesh ("hearsay_mesh_unit_bytes_total", direction, "Bytes of units exchanged with peers, whole or in part.") {
+            /// Received from peers.
+            peer_units_in_bytes: Counter, Bytes, "in";
+            /// Sent to peers.
+            peer_units_out_bytes: Counter, Bytes, "out";
+        }
+        Mesh ("hearsay_asks_total", direction, "Requests exchanged with peers.") {
+            /// Requests of peers.
+            asks_in: Counter, Requests, "in";
+            /// Requests to peers.
+            asks_out: Counter, Requests, "out";
+        }
+        Mesh () {
+            /// Requests of peers that were refused or ended because there was no memory for them.
+            asks_short: Counter, Requests;
+            /// Bytes of responses that were passed on to peers without being stored.
+            relayed_opaque_bytes: Counter, Bytes;
+            /// Transfers that continued from another source after theirs had failed.
+            resumes: Counter, Requests;
+            /// Wants for units, or for parts of units, that were sent to peers.
+            wants_out: Counter, Chunks;
+            /// Units that a peer was asked for and did not have.
+            wants_lost: Counter, Chunks;
+            /// Wants of peers that they cancelled before anything was sent.
+            wants_taken_back: Counter, Chunks;
+            /// Units that were not what a peer called them, or not what the manifest says that lists them.
+            units_false: Counter, Chunks;
+            /// Units that peers were asked for and have not sent yet.
+            units_on_their_way: Gauge, Chunks;
+            /// Memory for units that arrived before anything here wanted them.
+            early_bytes: Gauge, Bytes;
+            /// Units that arrived before anything here wanted them, and were dropped for others.
+            early_dropped: Counter, Chunks;
+            /// Published objects to which peers say they lead.
+            hints: Gauge, Objects;
+            /// Hints that were evicted for others.
+            hints_evicted: Counter, Objects;
+        }
+        Published () {
+            /// Objects that are published here.
+            published: Gauge, Objects;
+            /// Bytes of the objects that are published here.
+            published_bytes: Gauge, Bytes;
+            /// Objects published here that were sealed under another mesh key: they cannot be served.
+            published_foreign: Gauge, Objects;
+            /// Whether the list of published objects cannot be read: until it can, nothing is published or reclaimed.
+            published_unread: Flag, Flag;
+        }
+        Store () {
+            /// Units cut from content of origins.
+            units_cut: Counter, Chunks;
+            /// Units cut from content of origins that the store already had.
+            units_known: Counter, Chunks;
+            /// Bytes of the units that the store already had.
+            known_bytes: Counter, Bytes;
+            /// Units that the disk gave back wrong or not at all.
+            units_bad: Counter, Chunks;
+        }
+        Process ("hearsay_memory_bytes", what, "Memory, by what it is used for.") {
+            /// Units in memory, to be read again.
+            hot_bytes: Gauge, Bytes, "hot";
+            /// Units that wait to be written.
+            pinned_bytes: Gauge, Bytes, "pinned";
+            /// Rows of the catalogue.
+            row_bytes: Gauge, Bytes, "rows";
+            /// Segments of manifests.
+            manifest_bytes: Gauge, Bytes, "manifests";
+            /// Requests of peers.
+            asked_bytes: Gauge, Bytes, "asked";
+            /// Messages that wait because peers take them slowly.
+            backlog_bytes: Gauge, Bytes, "backlog";
+        }
+        Store () {
+            /// Records that were replaced or removed, and whose segments stay for those who read them.
+            lingering: Gauge, Objects;
+            /// Replaced records that were removed while they were read, because there were too many.
+            lingering_refused: Counter, Objects;
+            /// Whether the latest write to the store worked.
+            store_works: Flag, Flag;
+            /// Whether something was written that a power cut would still take.
+            unsynced: Flag, Flag;
+            /// Writes to the store that failed.
+            store_failures: Counter, Events;
+        }
+        + {
+            /// How requests were answered.
+            pub requests: Requests,
+            /// Responses that were not stored, by reason.
+            pub not_stored: Tally<NotStored, Unstored>,
+            /// What came of overhearing.
+            pub overheard: Overhearing,
+            /// The index of the store.
+            pub index: IndexReport,
+            /// The latest objects that clients got, the newest last; none where a mesh key hides what they are.
+            pub recent: Vec<Recent>,
+        }
+    }
+
+    /// How requests were answered; each request counts once.
+    #[derive(Copy)]
+    pub struct Requests, "" {
+        Requests ("hearsay_requests_total", result, "Requests, by how they were answered; each counts once.") {
+            /// From the store, fresh.
+            hit: Counter, Requests, "hit";
+            /// From the store, stale but permitted.
+            stale: Counter, Requests, "stale";
+            /// From the store, after the origin confirmed it.
+            revalidated: Counter, Requests, "revalidated";
+            /// From a transfer that another request had begun.
+            collapsed: Counter, Requests, "collapsed";
+            /// From the origin, stored.
+            miss: Counter, Requests, "miss";
+            /// From the origin, not stored.
+            pass: Counter, Requests, "pass";
+            /// Tunnelled by `CONNECT`.
+            tunnel: Counter, Requests, "tunnel";
+            /// Refused or failed by this proxy.
+            error: Counter, Requests, "error";
+        }
+    }
+
+    /// What was not stored for one reason.
+    #[derive(Copy)]
+    pub struct Unstored, "not_stored_" {
+        Requests ("hearsay_not_stored_total") {
+            /// Responses that were not stored, by reason.
+            responses: Counter, Requests;
+        }
+        Requests () {
+            /// Content bytes that were not stored, by reason.
+            bytes: Counter, Bytes;
+        }
+    }
+}
+
+impl Requests {
+    /// Requests answered without a transfer of their own from an origin.
+    pub fn local(&self) -> u64 {
+        self.hit + self.stale + self.revalidated + self.collapsed
+    }
+
+    /// Requests with an answer that could be stored. Tunnels are opaque, and errors have no content.
+    pub fn visible(&self) -> u64 {
+        self.local() + self.miss + self.pass
+    }
 }
 
 /// Where the bytes of an object came from that a client got.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Recent {
     /// What was asked for.
     pub uri: String,
-    /// When it was complete.
+    /// When it was complete; in JSON, in seconds since 1970.
+    #[serde(serialize_with = "as_unix", deserialize_with = "from_unix")]
     pub when: Date,
     /// Content bytes the client got.
     pub bytes: u64,
-    /// Among them: out of the store or memory here, overheard ones apart.
+    /// Among them: from the store or memory here, overheard ones apart.
     pub local_bytes: u64,
-    /// As they came from a peer.
+    /// From a peer, as they arrived.
     pub peer_bytes: u64,
-    /// As they came from the origin.
+    /// From the origin, as they arrived.
     pub origin_bytes: u64,
     /// Of units that were overheard before a peer had sent them.
     pub overheard_bytes: u64,
@@ -137,32 +224,10 @@ pub struct Recent {
     pub source: String,
 }
 
-/// How requests were answered; each request counts once.
-#[derive(Clone, Debug, Default)]
-pub struct Requests {
-    /// Out of the store, fresh.
-    pub hit: u64,
-    /// Out of the store, stale but permitted.
-    pub stale: u64,
-    /// Out of the store, after the origin confirmed it.
-    pub revalidated: u64,
-    /// From the origin, stored.
-    pub miss: u64,
-    /// From a transfer that another request had begun.
-    pub collapsed: u64,
-    /// From the origin, not stored.
-    pub pass: u64,
-    /// Tunnelled by `CONNECT`.
-    pub tunnel: u64,
-    /// Refused or failed by ourselves.
-    pub error: u64,
+fn as_unix<S: Serializer>(date: &Date, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(date.as_unix())
 }
 
-/// What was not stored for one reason.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unstored {
-    /// Responses.
-    pub responses: u64,
-    /// Content bytes.
-    pub bytes: u64,
+fn from_unix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Date, D::Error> {
+    u64::deserialize(deserializer).map(Date::from_unix)
 }

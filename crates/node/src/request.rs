@@ -1,7 +1,7 @@
 //! A request of a client or peer, after parsing. All machines share this type.
 
 use crate::access::{Access, Caller, Forbidden};
-use crate::http::{Audience, CONDITIONS, CacheControl, Target, take_cookies};
+use crate::http::{Audience, CONDITIONS, CacheControl, NotStored, Target, take_cookies};
 use crate::input::{Config, Entrance, FetchError};
 use crate::output::{self, Dial};
 use http::{HeaderMap, HeaderValue, Method, header};
@@ -105,21 +105,21 @@ impl Ask {
 
     /// Why it can neither be answered from the store nor have its response stored, as far as the
     /// request alone tells (docs/protocol.md, "What cannot be cached").
-    pub fn bypass(&self) -> Option<&'static str> {
+    pub fn bypass(&self) -> Option<NotStored> {
         if self.upgrade {
-            Some("upgrade")
+            Some(NotStored::Upgrade)
         } else if !matches!(self.method, Method::GET | Method::HEAD) {
-            Some("method")
+            Some(NotStored::Method)
         } else if self.has_body {
-            Some("body")
+            Some(NotStored::Body)
         } else if self.headers.contains_key(header::AUTHORIZATION) {
-            Some("authorization")
+            Some(NotStored::Authorization)
         } else if CacheControl::of_request(&self.headers).no_store {
-            Some("no-store")
+            Some(NotStored::NoStore)
         } else if self.headers.contains_key(header::IF_MATCH)
             || self.headers.contains_key(header::IF_UNMODIFIED_SINCE)
         {
-            Some("precondition")
+            Some(NotStored::Precondition)
         } else {
             None
         }

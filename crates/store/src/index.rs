@@ -43,27 +43,37 @@ impl Iterator for Candidates {
     }
 }
 
-/// The content of the index, and what was evicted. Bytes of units exclude headers, except in
-/// `bytes_on_disk`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IndexReport {
-    /// Units in the index.
-    pub units: u64,
-    /// Bytes of all segment files, with headers, footers and units that are no longer in the index.
-    pub bytes_on_disk: u64,
-    /// Bytes of memory that the index uses.
-    pub index_bytes: u64,
-    /// Units that were evicted.
-    pub evicted_units: u64,
-    /// The bytes of these units.
-    pub evicted_bytes: u64,
-    /// Bytes of units that were rewritten because their segment was reclaimed.
-    pub rewritten_bytes: u64,
-    /// Units that were not inserted, because the table was full near their slot, or no row was free
-    /// for the segment.
-    pub refused_units: u64,
-    /// Segments on disk.
-    pub segments: u64,
+wire::counters! {
+    /// The content of the index, and what was evicted. Bytes of units exclude headers, except in
+    /// `bytes_on_disk`.
+    #[derive(Copy)]
+    pub struct IndexReport, "store_" {
+        Store () {
+            /// Units in the index.
+            units: Gauge, Chunks;
+        }
+        Store ("hearsay_store_bytes") {
+            /// Bytes of all segment files, with headers, footers and units that are no longer in the index.
+            bytes_on_disk: Gauge, Bytes;
+        }
+        Process ("hearsay_memory_bytes", what, "Memory, by what it is used for.") {
+            /// The index of the store.
+            index_bytes: Gauge, Bytes, "index";
+        }
+        Store () {
+            /// Units that were evicted.
+            evicted_units: Counter, Chunks;
+            /// Bytes of units that were evicted.
+            evicted_bytes: Counter, Bytes;
+            /// Bytes of units that were rewritten because their segment file was reclaimed.
+            rewritten_bytes: Counter, Bytes;
+            /// Units that were not inserted, because the table was full near their slot, or no row was free for the
+            /// segment file.
+            refused_units: Counter, Chunks;
+            /// Segment files on disk.
+            segments: Gauge, Files;
+        }
+    }
 }
 
 /// Which units survive the reclaiming of a segment.

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use node::PeerInfo;
+use node::{PeerInfo, Recent};
 use serde::{Deserialize, Serialize};
 use wire::peer::Gateway;
 
@@ -29,48 +29,38 @@ pub struct Mesh {
     pub is_temporary: Option<String>,
 }
 
-/// A peer, in a list of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PeerLine {
-    /// What it calls itself.
-    pub name: String,
-    /// Where it is.
-    pub address: Option<IpAddr>,
-    /// Its short name, in hexadecimal.
-    pub id: String,
-    /// Whether it says that it is the gateway.
-    pub is_gateway: bool,
-    /// Where it says that the gateway is.
-    pub gateway: Option<IpAddr>,
-    /// For how long it has been there, in seconds.
-    pub since_seconds: u64,
-    /// Bytes of units received from it.
-    pub units_in_bytes: u64,
-    /// Bytes of units sent to it.
-    pub units_out_bytes: u64,
-    /// Bytes of everything received from it.
-    pub in_bytes: u64,
-    /// Bytes of everything sent to it.
-    pub out_bytes: u64,
-}
-
-/// [`node::Recent`]: where the bytes of an object came from that a client got.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Recent {
-    pub uri: String,
-    /// When it was complete, in seconds since 1970.
-    pub when: u64,
-    pub bytes: u64,
-    pub local_bytes: u64,
-    pub peer_bytes: u64,
-    pub origin_bytes: u64,
-    #[serde(default)]
-    pub overheard_bytes: u64,
-    #[serde(default)]
-    pub repaired_bytes: u64,
-    /// The name of the peer that was asked, if one was.
-    pub source: String,
+wire::counters! {
+    /// A peer, in a list of them. Its counters start at zero when it comes back.
+    pub struct PeerLine, "peer_" {
+        Mesh ("hearsay_peer_connected_seconds") {
+            /// How long a peer has been connected.
+            since_seconds: Gauge, Seconds;
+        }
+        Mesh ("hearsay_peer_unit_bytes_total", direction, "Bytes of units exchanged with a peer while it is connected.") {
+            /// Received from it.
+            units_in_bytes: Counter, Bytes, "in";
+            /// Sent to it.
+            units_out_bytes: Counter, Bytes, "out";
+        }
+        Mesh ("hearsay_peer_bytes_total", direction, "Bytes exchanged with a peer while it is connected, everything counted.") {
+            /// Received from it.
+            in_bytes: Counter, Bytes, "in";
+            /// Sent to it.
+            out_bytes: Counter, Bytes, "out";
+        }
+        + {
+            /// What it calls itself.
+            pub name: String,
+            /// Where it is.
+            pub address: Option<IpAddr>,
+            /// Its short name, in hexadecimal.
+            pub id: String,
+            /// Whether it says that it is the gateway.
+            pub is_gateway: bool,
+            /// Where it says that the gateway is.
+            pub gateway: Option<IpAddr>,
+        }
+    }
 }
 
 impl Mesh {
@@ -101,27 +91,25 @@ impl PeerLine {
     }
 }
 
-impl Recent {
-    /// In a few words, like `here 40 %, router-3 60 %`.
-    pub fn whence(&self) -> String {
-        let peer = if self.source.is_empty() { "peers" } else { &self.source };
-        let peer = term::tame(peer, 24);
-        let parts = [
-            ("here", self.local_bytes),
-            ("overheard", self.overheard_bytes + self.repaired_bytes),
-            (&peer, self.peer_bytes),
-            ("origin", self.origin_bytes),
-        ];
-        let all = parts.iter().map(|(_, bytes)| bytes).sum();
-        // What would be 0 % is not told.
-        let parts: Vec<_> = parts.into_iter().filter(|(_, bytes)| *bytes > all / 200).collect();
-        match parts[..] {
-            [] => "–".to_owned(),
-            [(name, _)] => name.to_owned(),
-            _ => {
-                let part = |(name, bytes)| format!("{name} {}", term::percent(bytes, all));
-                parts.into_iter().map(part).collect::<Vec<_>>().join(", ")
-            }
+/// Where the bytes of an object came from, in a few words, like `here 40 %, router-3 60 %`.
+pub fn whence(it: &Recent) -> String {
+    let peer = if it.source.is_empty() { "peers" } else { &it.source };
+    let peer = term::tame(peer, 24);
+    let parts = [
+        ("here", it.local_bytes),
+        ("overheard", it.overheard_bytes + it.repaired_bytes),
+        (&peer, it.peer_bytes),
+        ("origin", it.origin_bytes),
+    ];
+    let all = parts.iter().map(|(_, bytes)| bytes).sum();
+    // What would be 0 % is not told.
+    let parts: Vec<_> = parts.into_iter().filter(|(_, bytes)| *bytes > all / 200).collect();
+    match parts[..] {
+        [] => "–".to_owned(),
+        [(name, _)] => name.to_owned(),
+        _ => {
+            let part = |(name, bytes)| format!("{name} {}", term::percent(bytes, all));
+            parts.into_iter().map(part).collect::<Vec<_>>().join(", ")
         }
     }
 }
@@ -143,22 +131,6 @@ impl From<&PeerInfo> for PeerLine {
             units_out_bytes: it.units_out_bytes,
             in_bytes: it.in_bytes,
             out_bytes: it.out_bytes,
-        }
-    }
-}
-
-impl From<&node::Recent> for Recent {
-    fn from(it: &node::Recent) -> Self {
-        Self {
-            uri: it.uri.clone(),
-            when: it.when.as_unix(),
-            bytes: it.bytes,
-            local_bytes: it.local_bytes,
-            peer_bytes: it.peer_bytes,
-            origin_bytes: it.origin_bytes,
-            overheard_bytes: it.overheard_bytes,
-            repaired_bytes: it.repaired_bytes,
-            source: it.source.clone(),
         }
     }
 }
@@ -199,7 +171,7 @@ pub mod tests {
     fn where_an_object_came_from_is_said_in_words() {
         let recent = |local_bytes, peer_bytes, origin_bytes, source: &str| {
             let source = source.into();
-            Recent { local_bytes, peer_bytes, origin_bytes, source, ..Recent::default() }.whence()
+            whence(&Recent { local_bytes, peer_bytes, origin_bytes, source, ..Recent::default() })
         };
         assert_eq!(recent(5, 0, 0, "r2"), "here");
         assert_eq!(recent(0, 5, 0, "r2"), "r2");
@@ -210,7 +182,7 @@ pub mod tests {
         assert_eq!(recent(0, 0, 0, ""), "–");
         let (overheard_bytes, repaired_bytes) = (6, 2);
         let mixed = Recent { peer_bytes: 2, overheard_bytes, repaired_bytes, ..Recent::default() };
-        assert_eq!(mixed.whence(), "overheard 80 %, peers 20 %");
+        assert_eq!(whence(&mixed), "overheard 80 %, peers 20 %");
     }
 
     #[test]

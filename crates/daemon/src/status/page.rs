@@ -1,7 +1,9 @@
 //! The status as a page for people: first what was saved, then why not more, then how we are.
 
-use super::{Clients, Counts, Mesh, Overhear, Recent, Status, StoreKind};
+use super::{Clients, Mesh, Overhear, Status, StoreKind, whence};
 use crate::term::{self, Style};
+use node::{NotStored, Recent, Report};
+use wire::counters::{Counters, Reason as _};
 
 /// Where the values begin, in columns.
 const INDENT: usize = 13;
@@ -46,30 +48,9 @@ impl Status {
     }
 }
 
-/// The engine's words for why a response was not stored, and what each means.
-const REASONS: [(&str, &str); 16] = [
-    ("authorization", "asked for with credentials"),
-    ("body", "the request had content"),
-    ("body-size", "larger than an object may be"),
-    ("head", "asked for its head alone"),
-    ("header-size", "its header is too large"),
-    ("host-mismatch", "Host names another server"),
-    ("method", "neither GET nor HEAD"),
-    ("no-store", "client or origin forbid it"),
-    ("precondition", "asked for a certain version"),
-    ("private", "for one user only"),
-    ("status", "not a whole or final answer"),
-    ("store", "the store does not work"),
-    ("unreadable", "no HTTP that we can read"),
-    ("unusable", "neither lifetime nor validator"),
-    ("upgrade", "leaves HTTP"),
-    ("vary", "too many variants (Vary)"),
-];
-
-/// A reason with its meaning; one that is not known, of another version, stands alone.
-fn in_words(reason: &str) -> String {
-    let known = REASONS.iter().find(|(word, _)| *word == reason);
-    known.map_or_else(|| reason.to_owned(), |(word, meaning)| format!("{word}: {meaning}"))
+/// A reason with its meaning.
+fn in_words(reason: NotStored) -> String {
+    format!("{}: {}", reason.name(), reason.clause())
 }
 
 struct Page {
@@ -79,7 +60,7 @@ struct Page {
 
 impl Page {
     /// What left here without having come in: to clients, and to peers on behalf of theirs.
-    fn saved(&mut self, report: &Counts) {
+    fn saved(&mut self, report: &Report) {
         let overheard = report.served_overheard_bytes + report.served_repaired_bytes;
         let served = report.served_local_bytes
             + report.served_peer_bytes
@@ -110,12 +91,13 @@ impl Page {
         }
     }
 
-    fn requests(&mut self, report: &Counts) {
+    fn requests(&mut self, report: &Report) {
         let requests = &report.requests;
-        let all = requests.by_result().iter().map(|(_, count)| count).sum();
+        let results = labelled(requests, "hearsay_requests_total");
+        let all = results.iter().map(|(_, count)| count).sum();
         let share = term::percent(requests.local(), requests.visible());
         let mut items = vec![format!("{}, {share} answered from here", term::count(all))];
-        let seen = requests.by_result().into_iter().filter(|(_, count)| *count > 0);
+        let seen = results.into_iter().filter(|(_, count)| *count > 0);
         items.extend(seen.map(|(name, count)| format!("{} {name}", term::count(count))));
         self.row("requests", &items);
     }
@@ -129,8 +111,8 @@ impl Page {
         }
     }
 
-    fn not_stored(&mut self, report: &Counts) {
-        let mut reasons: Vec<_> = report.not_stored.iter().collect();
+    fn not_stored(&mut self, report: &Report) {
+        let mut reasons: Vec<_> = report.not_stored.occurred().collect();
         if reasons.is_empty() {
             return;
         }
@@ -141,7 +123,7 @@ impl Page {
         self.row("not stored", &[first]);
         let rest = reasons.split_off(reasons.len().min(REASONS_MAX));
         for (reason, it) in reasons {
-            self.reason(reason, it.bytes, it.responses);
+            self.reason(&in_words(reason), it.bytes, it.responses);
         }
         if !rest.is_empty() {
             let bytes = rest.iter().map(|(_, it)| it.bytes).sum();
@@ -153,7 +135,7 @@ impl Page {
         let (bytes, responses) = (term::bytes(bytes), term::count(responses));
         let start = format!("{bytes:>9} {responses:>9}  ");
         let room = self.room().saturating_sub(start.len()).max(16);
-        self.line("", &format!("{start}{}", term::tame(&in_words(reason), room)));
+        self.line("", &format!("{start}{}", term::tame(reason, room)));
     }
 
     fn store(&mut self, status: &Status) {
@@ -191,11 +173,12 @@ impl Page {
             format!("{} resident", term::bytes(status.process.rss_bytes)),
             format!("budget {}", term::bytes(status.memory_budget_bytes)),
         ];
-        for (what, bytes) in report.memory() {
-            if bytes > 0 {
-                items.push(format!("{what} {}", term::bytes(bytes)));
-            }
-        }
+        let memory = "hearsay_memory_bytes";
+        let index = labelled(&report.index, memory).into_iter();
+        let uses = index.chain(labelled(report, memory));
+        let uses = uses.chain(labelled(&report.overheard.heard, memory));
+        let uses = uses.filter(|(_, bytes)| *bytes > 0);
+        items.extend(uses.map(|(what, bytes)| format!("{what} {}", term::bytes(bytes))));
         self.row("memory", &items);
         self.row(
             "now",
@@ -255,7 +238,7 @@ impl Page {
         }
     }
 
-    fn mesh(&mut self, mesh: &Mesh, report: &Counts) {
+    fn mesh(&mut self, mesh: &Mesh, report: &Report) {
         let (units_in, units_out) = (report.peer_units_in_bytes, report.peer_units_out_bytes);
         let all = report.peer_in_bytes + report.peer_out_bytes;
         let mut items = vec![
@@ -276,13 +259,13 @@ impl Page {
         }
     }
 
-    fn overhear(&mut self, it: &Overhear, report: &Counts) {
+    fn overhear(&mut self, it: &Overhear, report: &Report) {
         let link = it.link.as_ref().map_or(String::new(), |link| format!(" ({link})"));
         let mut items = vec![
             format!("{}{link}", it.interface),
-            format!("{} captured", term::bytes(it.payload_bytes)),
+            format!("{} captured", term::bytes(it.counts.payload_bytes)),
         ];
-        let dropped = it.dropped_frames + it.dropped_segments;
+        let dropped = it.counts.dropped_frames + it.counts.dropped_segments;
         if dropped > 0 {
             items.push(format!("{} segments dropped", term::count(dropped)));
         }
@@ -303,7 +286,7 @@ impl Page {
     fn recent(&mut self, recent: &[Recent]) {
         let mut label = "latest";
         for it in recent.iter().rev().take(RECENT_MAX) {
-            let from = it.whence();
+            let from = whence(it);
             let start = format!("{:>9}  {from:<20}  ", term::bytes(it.bytes));
             let room = self.room().saturating_sub(start.chars().count()).max(16);
             let uri = term::tame(&it.uri, room);
@@ -346,20 +329,10 @@ impl Page {
     }
 }
 
-impl Counts {
-    /// What memory is used for, in bytes; the names are labels of the metrics.
-    pub fn memory(&self) -> [(&'static str, u64); 8] {
-        [
-            ("index", self.index.index_bytes),
-            ("hot", self.hot_bytes),
-            ("pinned", self.pinned_bytes),
-            ("rows", self.row_bytes),
-            ("manifests", self.manifest_bytes),
-            ("asked", self.asked_bytes),
-            ("backlog", self.backlog_bytes),
-            ("overhearing", self.overheard.memory_bytes),
-        ]
-    }
+/// The figures of one metric in a table, by the values of its label.
+fn labelled<T: Counters>(it: &T, metric: &str) -> Vec<(&'static str, u64)> {
+    let rows = T::ROWS.iter().zip(it.figures()).filter(|(row, _)| row.metric == metric);
+    rows.filter_map(|(row, figure)| Some((row.label?.1, figure.values().first()?.1))).collect()
 }
 
 /// By which interfaces what is intercepted leads out.
@@ -404,13 +377,10 @@ intercept    br-lan port 80, to port 3130, what leads out by wan
     #[test]
     fn each_reason_for_not_storing_is_explained() {
         let mut status = busy();
-        let unstored = crate::status::Unstored { responses: 1, bytes: 1 << 40 };
-        status.report.not_stored.insert("unusable".into(), unstored);
-        status.report.not_stored.insert("of-tomorrow".into(), unstored);
+        status.report.not_stored.of(NotStored::Unusable).bytes = 1 << 40;
         let page = status.page(PLAIN);
-        assert!(page.contains("1  unusable: neither lifetime nor validator\n"), "{page}");
-        assert!(page.contains("1  of-tomorrow\n"), "{page}");
-        let widest = REASONS.iter().map(|(word, _)| in_words(word).len()).max();
+        assert!(page.contains("0  unusable: neither lifetime nor validator\n"), "{page}");
+        let widest = NotStored::ALL.map(|reason| in_words(reason).len()).into_iter().max();
         assert!(widest <= Some(PLAIN.width - INDENT - 21), "cut on a terminal: {widest:?}");
     }
 

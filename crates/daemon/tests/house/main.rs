@@ -5,6 +5,7 @@ mod code;
 mod docs;
 #[path = "../guide/mod.rs"]
 mod guide;
+mod metrics;
 mod places;
 mod shape;
 

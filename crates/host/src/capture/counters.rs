@@ -1,24 +1,74 @@
 //! The counters of the capture, and its state.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use wire::capture::Refusal;
+use wire::counters::Reason;
 
-/// Why a segment is not passed on; these add to the reasons why a frame has none.
-#[derive(Clone, Copy, Debug)]
-pub enum Ignored {
-    /// From or to this machine.
-    Own,
-    /// Neither from nor to the peers' port; possible within an aggregate.
-    OtherPort,
-    /// An acknowledgement without data.
-    Empty,
+wire::reasons! {
+    /// Why a segment is not for the engine.
+    pub enum Ignored {
+        /// From or to this machine.
+        Own = "own",
+        /// Neither from nor to the peers' port; such a one can be in an aggregate.
+        OtherPort = "other_port",
+        /// An acknowledgement, and nothing else.
+        Empty = "empty",
+    }
 }
 
-impl Ignored {
-    const NAMES: [&'static str; 3] = ["own", "other_port", "empty"];
+/// Why something captured is not for the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PassedOver {
+    /// A frame, or a packet of it, has no segment.
+    Frame(Refusal),
+    /// A segment is of no use.
+    Segment(Ignored),
+}
+
+impl Reason for PassedOver {
+    fn all() -> impl Iterator<Item = Self> {
+        Refusal::all().map(Self::Frame).chain(Ignored::all().map(Self::Segment))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Frame(why) => why.name(),
+            Self::Segment(why) => why.name(),
+        }
+    }
+
+    fn help(self) -> &'static str {
+        match self {
+            Self::Frame(why) => why.help(),
+            Self::Segment(why) => why.help(),
+        }
+    }
+}
+
+wire::counters! {
+    /// Counters since the start.
+    pub struct Counts, "capture_" {
+        Overhearing () {
+            /// Frames that passed the capture's filter and found room.
+            frames: Counter, Frames;
+            /// TCP segments in captured frames that were handed to the engine.
+            segments: Counter, Segments;
+            /// Payload of the segments that were handed to the engine.
+            payload_bytes: Counter, Bytes;
+        }
+        Overhearing ("hearsay_capture_dropped_total", where, "Frames and segments that were lost here, by where.") {
+            /// Frames that passed the filter and found no room in the kernel's ring.
+            dropped_frames: Counter, Frames, "kernel";
+            /// Segments that found no room in the queue to the engine.
+            dropped_segments: Counter, Segments, "queue";
+        }
+        Overhearing () {
+            /// Frames, and segments of them, that were passed over, by reason.
+            refused: Tally<PassedOver>, Frames;
+        }
+    }
 }
 
 /// The counters since the start, and the current state.
@@ -28,18 +78,8 @@ pub struct Report {
     pub link: Option<&'static str>,
     /// Why nothing can be captured, and what to do about it.
     pub trouble: Option<String>,
-    /// Frames that passed the filter and fitted into the ring.
-    pub frames: u64,
-    /// Segments in them that were passed on.
-    pub segments: u64,
-    /// Their payload, in bytes.
-    pub payload_bytes: u64,
-    /// Frames that passed the filter but found the kernel's ring full.
-    pub dropped_frames: u64,
-    /// Segments that were dropped because the engine's queue was full.
-    pub dropped_segments: u64,
-    /// Frames and segments that were ignored, by reason.
-    pub refused: BTreeMap<&'static str, u64>,
+    /// The counters.
+    pub counts: Counts,
 }
 
 /// The thread's counters, which other threads may read.
@@ -51,7 +91,7 @@ pub struct Counters {
     pub dropped_frames: AtomicU64,
     pub dropped_segments: AtomicU64,
     refused: [AtomicU64; Refusal::ALL.len()],
-    ignored: [AtomicU64; Ignored::NAMES.len()],
+    ignored: [AtomicU64; Ignored::ALL.len()],
     /// The kind of frames that are captured, or why none are; `None` before either is known.
     state: Mutex<Option<Result<&'static str, String>>>,
 }
@@ -77,18 +117,18 @@ impl Counters {
     /// A copy of all values.
     pub fn report(&self) -> Report {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let refused = Refusal::ALL.iter().map(|it| it.name()).zip(&self.refused);
-        let ignored = Ignored::NAMES.into_iter().zip(&self.ignored);
-        let all = refused.chain(ignored).map(|(name, count)| (name, count.load(Relaxed)));
+        let counts = self.refused.iter().chain(&self.ignored).map(|count| count.load(Relaxed));
         Report {
             link: state.as_ref().and_then(|it| it.as_ref().ok().copied()),
             trouble: state.and_then(Result::err),
-            frames: self.frames.load(Relaxed),
-            segments: self.segments.load(Relaxed),
-            payload_bytes: self.payload_bytes.load(Relaxed),
-            dropped_frames: self.dropped_frames.load(Relaxed),
-            dropped_segments: self.dropped_segments.load(Relaxed),
-            refused: all.filter(|(_, count)| *count > 0).collect(),
+            counts: Counts {
+                frames: self.frames.load(Relaxed),
+                segments: self.segments.load(Relaxed),
+                payload_bytes: self.payload_bytes.load(Relaxed),
+                dropped_frames: self.dropped_frames.load(Relaxed),
+                dropped_segments: self.dropped_segments.load(Relaxed),
+                refused: PassedOver::all().zip(counts).filter(|(_, count)| *count > 0).collect(),
+            },
         }
     }
 }

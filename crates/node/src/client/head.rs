@@ -7,7 +7,9 @@ use crate::context::Context;
 use crate::events::{Event, Judgement, Stale};
 use crate::exchanges::exchange::State;
 use crate::http;
-use crate::http::{CacheControl, Record, add_status, add_upstream, bodiless, content_length};
+use crate::http::{
+    CacheControl, NotStored, Record, add_status, add_upstream, bodiless, content_length,
+};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, Output};
 use crate::pursuits::{Goal, Pursuit};
@@ -86,7 +88,7 @@ impl Client {
         &mut self,
         cx: &mut Context,
         id: FetchId,
-        reason: &'static str,
+        reason: NotStored,
         status: StatusCode,
         headers: HeaderMap,
     ) {
@@ -119,13 +121,18 @@ impl Client {
         };
         exchange.state = State::Passing(id);
         let credit = exchange.credit;
-        let detail = format!("fwd={}; fwd-status={}; detail={reason}", miss.why, status.as_u16());
+        let detail = format!(
+            "fwd={}; fwd-status={}; detail={}",
+            miss.why.name(),
+            status.as_u16(),
+            reason.name()
+        );
         add_upstream(&mut headers, &miss.status_line);
         add_status(&mut headers, &cx.config.name, &detail);
         let length =
             if bodiless(&miss.ask.method, status) { Some(0) } else { content_length(&headers) };
         cx.report.requests.pass += 1;
-        cx.report.not_stored.entry(reason).or_default().responses += 1;
+        cx.report.not_stored.of(reason).responses += 1;
         if cx.exchanges[&client].peer().is_some() {
             if !self.supplies.say_opaque(cx, client, status, &headers, length) {
                 self.dismiss(cx, client, Outcome::Busy);

@@ -1,15 +1,16 @@
 //! Decides where the answer to a request comes from: the store, a transfer under way, or a new one.
 
 use super::{Client, Value};
-use crate::client::miss::Stage;
+use crate::client::miss::{Forward, Stage};
 use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::State;
-use crate::http::{CacheControl, Record, Reuse, Row, selects};
+use crate::fault::Fault;
+use crate::http::{CacheControl, NotStored, Record, Reuse, Row, selects};
 use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::pursuits::Pursuit;
 use crate::{http, named};
-use ::http::{Method, StatusCode, header};
+use ::http::{Method, header};
 use std::rc::Rc;
 use std::time::Duration;
 use wire::peer::{Outcome, Resume};
@@ -36,13 +37,20 @@ impl Client {
             // Otherwise a client could dial a server of its own and have its answer stored under
             // another host's name.
             if !meant || target.port() != dialled.port() {
-                return self.misses.pass(cx, id, "bypass", "host-mismatch", &mut self.values);
+                return self.misses.pass(
+                    cx,
+                    id,
+                    Forward::Bypass,
+                    NotStored::HostMismatch,
+                    &mut self.values,
+                );
             }
             exchange.ask.verified = true;
         }
         let ask = &exchange.ask;
         if let Some(reason) = ask.bypass() {
-            let why = if reason == "method" { "method" } else { "bypass" };
+            let is_method = reason == NotStored::Method;
+            let why = if is_method { Forward::Method } else { Forward::Bypass };
             return self.misses.pass(cx, id, why, reason, &mut self.values);
         }
         let key = ask.key;
@@ -65,7 +73,7 @@ impl Client {
             let wanted = named::record_id(&name);
             return match row.records.iter().find(|record| record.id == wanted) {
                 Some(record) => self.check(cx, id, Rc::clone(record), named::LEFT, None),
-                None => self.miss(cx, id, None, "uri-miss"),
+                None => self.miss(cx, id, None, Forward::UriMiss),
             };
         }
         match http::decide(row, &ask.headers, now, clock_right) {
@@ -78,16 +86,16 @@ impl Client {
                         cx,
                         ask,
                         Some(record),
-                        "stale",
+                        Forward::Stale,
                         Vec::new(),
                         &mut self.values,
                     );
                     self.values.push_back(Value::Orphan(id));
                 }
             }
-            Reuse::Revalidate(record) => self.miss(cx, id, Some(record), "stale"),
-            Reuse::Miss(true) => self.miss(cx, id, None, "vary-miss"),
-            Reuse::Miss(false) => self.miss(cx, id, None, "uri-miss"),
+            Reuse::Revalidate(record) => self.miss(cx, id, Some(record), Forward::Stale),
+            Reuse::Miss(true) => self.miss(cx, id, None, Forward::VaryMiss),
+            Reuse::Miss(false) => self.miss(cx, id, None, Forward::UriMiss),
         }
     }
 
@@ -114,8 +122,9 @@ impl Client {
         let named = exchange.ask.named;
         if cx.mesh.as_ref().is_some_and(|mesh| mesh.has_sources(named)) {
             let ask = exchange.ask.clone();
-            let (old, why) = (None, "uri-miss");
+            let (old, why) = (None, Forward::UriMiss);
             let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
+            let why = why.name();
             cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
             return cx.exchanges.put_state(id, State::Waiting(fetch));
         }
@@ -128,7 +137,7 @@ impl Client {
         cx: &mut Context,
         id: ExchangeId,
         old: Option<Rc<Record>>,
-        why: &'static str,
+        why: Forward,
     ) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         if exchange.ask.named.is_some() {
@@ -136,32 +145,27 @@ impl Client {
         }
         let ask = exchange.ask.clone();
         if CacheControl::of_request(&ask.headers).only_if_cached {
-            return self.refuse(
-                cx,
-                id,
-                StatusCode::GATEWAY_TIMEOUT,
-                "not cached, as was asked for",
-            );
+            return self.refuse(cx, id, Fault::NotCached);
         }
         let ask = match ask.method {
             Method::HEAD if ask.named.is_some() => ask.head_alone(),
             Method::HEAD if old.is_none() => {
-                return self.misses.pass(cx, id, why, "head", &mut self.values);
+                return self.misses.pass(cx, id, why, NotStored::Head, &mut self.values);
             }
             _ => ask,
         };
         // Only whole responses are stored, so a range that misses is passed on.
         if old.is_none() && ask.headers.contains_key(header::RANGE) {
-            return self.misses.pass(cx, id, "partial", "range", &mut self.values);
+            return self.misses.pass(cx, id, Forward::Partial, NotStored::Range, &mut self.values);
         }
         // A client that insists on the origin's current answer cannot share an earlier request.
         let joins = ask.is_plain() && !ask.is_insistent() && !ask.alone;
         if let Some(fetch) = joins.then(|| self.join(cx, id)).flatten() {
             return cx.events.emit(|| Event::Join { exchange: id, fetch });
         }
-        let why = if ask.is_insistent() { "request" } else { why };
+        let why = if ask.is_insistent() { Forward::Request } else { why };
         let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
-        cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
+        cx.events.emit(|| Event::Miss { exchange: id, fetch, why: why.name() });
         cx.exchanges.put_state(id, State::Waiting(fetch));
     }
 
@@ -256,7 +260,7 @@ impl Client {
         if cx.forget_record(key, record.id) {
             self.values.push_back(Value::Forgotten(record.id));
         }
-        self.miss(cx, id, None, "uri-miss");
+        self.miss(cx, id, None, Forward::UriMiss);
     }
 
     /// Requests that joined a transfer without a head leave it after a timeout and ask alone.
@@ -279,7 +283,7 @@ impl Client {
                 exchange.ask.alone = true;
                 exchange.ask.trail.to_gateway = true;
                 let old = old.clone().filter(|old| selects(old, &exchange.ask.headers));
-                self.miss(cx, waiter, old, "uri-miss");
+                self.miss(cx, waiter, old, Forward::UriMiss);
             }
         }
     }
@@ -292,7 +296,7 @@ impl Client {
                 exchange.ask.alone = true;
                 // The exchange must not end with the request that it waited for until now.
                 exchange.state = State::Looking;
-                self.miss(cx, *id, None, "uri-miss");
+                self.miss(cx, *id, None, Forward::UriMiss);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! response.
 
 use crate::context::Context;
-use crate::http::{self, Asked, Record, content_length};
+use crate::http::{self, Asked, NotStored, Record, content_length};
 use crate::input::{ExchangeId, FetchError};
 use crate::request::Ask;
 use ::http::{HeaderMap, Method, StatusCode, header};
@@ -10,6 +10,26 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::{Date, Instant};
+
+wire::reasons! {
+    /// Why a request is passed on, in the words of RFC 9211 §2.2.
+    pub enum Forward {
+        /// The cache is configured not to answer the request, or cannot.
+        Bypass = "bypass",
+        /// The semantics of the request's method require it.
+        Method = "method",
+        /// Nothing is stored for its URI.
+        UriMiss = "uri-miss",
+        /// What is stored for its URI varies by other fields.
+        VaryMiss = "vary-miss",
+        /// A directive of the request requires it.
+        Request = "request",
+        /// What is stored is stale.
+        Stale = "stale",
+        /// The request is for a range, and the range is not stored.
+        Partial = "partial",
+    }
+}
 
 /// One request that this node sends for others, until its response has ended.
 #[derive(Debug)]
@@ -21,11 +41,11 @@ pub struct Miss {
     /// Whether the request asks the origin to confirm that record.
     pub confirms: bool,
     /// The reason why the response may not be stored, if it is known from the start.
-    pub unstorable: Option<&'static str>,
+    pub unstorable: Option<NotStored>,
     /// `Cache-Status` of the caches upstream.
     pub status_line: String,
     /// Why the request is forwarded, in the terms of RFC 9211 §2.2.
-    pub why: &'static str,
+    pub why: Forward,
     /// The exchange that the request was made from. A response that may not be shared goes only to
     /// it.
     pub starter: Option<ExchangeId>,
@@ -56,7 +76,7 @@ pub enum Stage {
 #[derive(Debug)]
 pub struct Pass {
     pub client: ExchangeId,
-    pub reason: &'static str,
+    pub reason: NotStored,
     /// Content bytes granted to the upstream so far; `received` counts those that have arrived.
     pub granted: u64,
     pub received: u64,
@@ -68,14 +88,14 @@ pub struct Pass {
 
 impl Pass {
     /// Nothing has arrived; `granted` bytes may.
-    pub fn new(client: ExchangeId, reason: &'static str, granted: u64) -> Self {
+    pub fn new(client: ExchangeId, reason: NotStored, granted: u64) -> Self {
         Self { client, reason, granted, received: 0, held: VecDeque::new(), over: None }
     }
 }
 
 impl Miss {
     /// A request without a response yet.
-    pub fn new(ask: Rc<Ask>, requested: Date, why: &'static str, waiters: Vec<ExchangeId>) -> Self {
+    pub fn new(ask: Rc<Ask>, requested: Date, why: Forward, waiters: Vec<ExchangeId>) -> Self {
         Self {
             ask,
             old: None,
@@ -106,24 +126,24 @@ impl Miss {
         cx: &Context,
         status: StatusCode,
         headers: &HeaderMap,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), NotStored> {
         if self.ask.method == Method::HEAD {
-            return Err("head");
+            return Err(NotStored::Head);
         }
         if let Some(reason) = self.unstorable {
             return Err(reason);
         }
         let asked = Asked { method: &self.ask.method, headers: &self.ask.headers };
-        http::judge(&asked, status, headers, cx.date()).map_err(|reason| reason.as_str())?;
+        http::judge(&asked, status, headers, cx.date())?;
         if content_length(headers).is_some_and(|bytes| bytes > cx.config.object_bytes_max) {
-            return Err("body-size");
+            return Err(NotStored::BodySize);
         }
         if headers.contains_key(header::SET_COOKIE) && self.is_of_peer(cx) {
             // The cookie is for that peer's client. A record has no cookies, so the response is
             // passed on unchanged.
-            return Err("cookie");
+            return Err(NotStored::Cookie);
         }
-        if cx.store_works() { Ok(()) } else { Err("store") }
+        if cx.store_works() { Ok(()) } else { Err(NotStored::Store) }
     }
 
     /// Whether the request was begun for a peer, which asks for a client of its own or for others

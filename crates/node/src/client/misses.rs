@@ -1,13 +1,15 @@
 //! All requests that nothing stored answers: which others may join, how each begins and ends.
 
-use super::miss::{Miss, Pass, Stage};
+use super::miss::{Forward, Miss, Pass, Stage};
 use super::peer_head::selecting;
 use super::{Value, Values};
 use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::State;
 use crate::hasher::Map;
-use crate::http::{Asked, Audience, Record, RecordSignature, Row, bodiless, content_length};
+use crate::http::{
+    Asked, Audience, NotStored, Record, RecordSignature, Row, bodiless, content_length,
+};
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::{Goal, Quest};
 use crate::request::{Ask, MANIFEST_CREDIT};
@@ -52,7 +54,7 @@ impl Misses {
         cx: &mut Context,
         ask: Ask,
         old: Option<Rc<Record>>,
-        why: &'static str,
+        why: Forward,
         waiters: Vec<ExchangeId>,
         values: &mut Values,
     ) -> FetchId {
@@ -72,7 +74,7 @@ impl Misses {
         let miss = Miss {
             old,
             confirms,
-            unstorable: ranged.then_some("range"),
+            unstorable: ranged.then_some(NotStored::Range),
             ..Miss::new(Rc::new(ask), cx.date(), why, waiters)
         };
         let id = self.start(cx, miss, headers, Goal::Head, values);
@@ -87,8 +89,8 @@ impl Misses {
         &mut self,
         cx: &mut Context,
         id: ExchangeId,
-        why: &'static str,
-        reason: &'static str,
+        why: Forward,
+        reason: NotStored,
         values: &mut Values,
     ) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
@@ -100,7 +102,7 @@ impl Misses {
             ..Miss::new(Rc::new(ask), cx.date(), why, vec![id])
         };
         let fetch_id = self.start(cx, miss, headers, Goal::Pass, values);
-        cx.events.emit(|| Event::Pass { exchange: id, fetch: fetch_id, why: reason });
+        cx.events.emit(|| Event::Pass { exchange: id, fetch: fetch_id, why: reason.name() });
         cx.exchanges.put_state(id, State::Waiting(fetch_id));
     }
 

@@ -40,8 +40,6 @@ use supplies::Supplies;
 use wire::peer::{Message, Request, Want};
 use wire::{ChunkId, NodeId, ObjectKey, RecordId};
 
-pub use response::dialled_in_vain;
-
 /// What this machine tells the others.
 #[derive(Debug)]
 pub enum Value {

@@ -15,8 +15,7 @@ impl Client {
             return cx.events.stale(Stale::OriginBody);
         };
         pass.received += bytes.len() as u64;
-        let count = cx.report.not_stored.entry(pass.reason).or_default();
-        count.bytes += bytes.len() as u64;
+        cx.report.not_stored.of(pass.reason).bytes += bytes.len() as u64;
         pass.held.push_back(bytes);
         self.let_go(cx, id);
     }

@@ -5,9 +5,10 @@ use super::{Client, Value};
 use crate::client::miss::{Miss, Stage};
 use crate::context::Context;
 use crate::events::{Event, Judgement, Stale};
-use crate::http::{Record, RecordSignature, headers};
+use crate::http::{NotStored, Record, RecordSignature, headers};
 use crate::identity::verify;
 use crate::input::FetchId;
+use crate::misbehaviour::Misbehaviour;
 use crate::request::CREDIT;
 use crate::{http, named};
 use ::http::{HeaderName, StatusCode, header};
@@ -39,7 +40,7 @@ impl Client {
             return self.values.push_back(Value::Disregard(id));
         }
         if !verify(&head.signer, &head.signed(&ask.key), &head.signature) {
-            return cx.expel(peer, "a record is not signed by whom it names");
+            return cx.expel(peer, Misbehaviour::RecordSignature);
         }
         self.values.push_back(Value::Accept(id, (peer, request)));
         match cx.transfers.get(&id) {
@@ -55,13 +56,13 @@ impl Client {
     fn record_for(&mut self, cx: &mut Context, id: FetchId, peer: NodeId, head: &Head) {
         // No honest node makes a record with a head like these.
         let Some(headers) = headers(&head.fields).filter(http::is_end_to_end) else {
-            return cx.expel(peer, "fields that do not belong into a record");
+            return cx.expel(peer, Misbehaviour::Fields);
         };
         let Ok(status) = StatusCode::from_u16(head.status) else {
-            return cx.expel(peer, "a status that is none");
+            return cx.expel(peer, Misbehaviour::Status);
         };
         if matches!(head.status, 100..200 | 206 | 304) {
-            return cx.expel(peer, "a record of a response that none is made of");
+            return cx.expel(peer, Misbehaviour::NoRecord);
         }
         let asking = |miss: &&mut Miss| matches!(miss.stage, Stage::Asking);
         let Some(fetch) = self.misses.get_mut(&id).filter(asking) else {
@@ -82,7 +83,7 @@ impl Client {
         };
         let old = fetch.old.clone().filter(|old| fetch.confirms && same(old));
         // A peer can confirm only the record that our request named.
-        let Some(old) = old else { return cx.expel(peer, "it confirms what nobody has") };
+        let Some(old) = old else { return cx.expel(peer, Misbehaviour::Confirmation) };
         let requested = fetch.requested;
         let fresh = Record {
             headers,
@@ -116,7 +117,7 @@ impl Client {
         let root = root.and_then(|(_, text)| named::root_of(name, text));
         let is_plain = head.record == named::record_id(name) && !head.confirmed;
         let Some(root) = root.filter(|_| is_plain && head.status == 200) else {
-            return cx.expel(peer, "it tells of another object than was asked for");
+            return cx.expel(peer, Misbehaviour::OtherObject);
         };
         self.values.push_back(Value::Accept(id, (peer, request)));
         match cx.transfers.contains_key(&id) {
@@ -140,14 +141,14 @@ impl Client {
     ) {
         let (headers, status) = (headers(&opaque.fields), StatusCode::from_u16(opaque.status));
         let (Some(mut headers), Ok(status)) = (headers, status) else {
-            return cx.expel(peer, "a head that is none");
+            return cx.expel(peer, Misbehaviour::Head);
         };
         let asking = |miss: &&Miss| matches!(miss.stage, Stage::Asking);
         let Some(miss) = self.misses.get(&id).filter(asking) else {
-            return cx.expel(peer, "a second head");
+            return cx.expel(peer, Misbehaviour::SecondHead);
         };
         if miss.ask.named.is_some() {
-            return cx.expel(peer, "an answer that the object's name does not certify");
+            return cx.expel(peer, Misbehaviour::UncertifiedAnswer);
         }
         if !cx.takes_unsigned(id, peer) {
             return self.values.push_back(Value::TurnToGateway(id, (peer, request)));
@@ -165,7 +166,7 @@ impl Client {
         if let Some(length) = opaque.length {
             headers.insert(header::CONTENT_LENGTH, length.into());
         }
-        fetch.unstorable = Some("relayed");
+        fetch.unstorable = Some(NotStored::Relayed);
         fetch.granted = u64::from(CREDIT);
         fetch.status_line = opaque.status_line;
         if status != StatusCode::SWITCHING_PROTOCOLS {
@@ -192,7 +193,7 @@ impl Client {
                 cx.pursuits.came(id, cx.now);
                 self.handle_body(cx, id, bytes);
             }
-            false => cx.expel(peer, "bytes that nobody gave credit for"),
+            false => cx.expel(peer, Misbehaviour::Credit),
         }
     }
 }

@@ -6,31 +6,29 @@ use crate::access::{Access, Caller, may_use};
 use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::{Exchange, State};
+use crate::fault::Fault;
 use crate::http::{Audience, Target};
 use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
 use crate::output::{ClientOutput, Dial, Output};
 use crate::request::{Ask, Asker, MANIFEST_CREDIT, Trail};
 use crate::{http, named};
 use ::http::uri::Authority;
-use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use ::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use std::net::SocketAddr;
 
 /// A request passes at most this many nodes: a cache is of no use across a wider mesh.
 const HOPS_MAX: u8 = wire::peer::Get::VISITED_MAX as u8;
-
-const NOT_LOCAL: &str = "this proxy serves local clients only, and those that its operator names in \
-                         `allow`; a private address behind the uplink is not local";
 
 impl Client {
     /// A client sends a request.
     pub fn ask(&mut self, cx: &mut Context, id: ExchangeId, mut request: Request) {
         let Request { client, behind_uplink, entrance, .. } = request;
         if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &cx.config.allow) {
-            return self.refuse(cx, id, StatusCode::FORBIDDEN, NOT_LOCAL);
+            return self.refuse(cx, id, Fault::NotLocal);
         }
         // Our own `Via` member shows a forwarding loop (RFC 9110 §7.6.3).
         if http::passed(&request.headers, &cx.via) {
-            return self.refuse(cx, id, StatusCode::LOOP_DETECTED, "this request was here before");
+            return self.refuse(cx, id, Fault::Loop);
         }
         if ends_here(&mut cx.out, id, &mut request) {
             return;
@@ -40,10 +38,10 @@ impl Client {
         }
         match understand(request, &cx.via, &cx.config) {
             Err(why) => {
-                self.refuse(cx, id, StatusCode::BAD_REQUEST, why);
+                self.refuse(cx, id, why);
             }
             Ok(ask) => match named::understand(ask, &cx.config.secret) {
-                Err((status, why)) => self.refuse(cx, id, status, why),
+                Err(why) => self.refuse(cx, id, why),
                 Ok(ask) => match ask.forbidden(&cx.config.access) {
                     Some(why) => self.unreachable(cx, id, Some(FetchError::Forbidden(why))),
                     None => {
@@ -74,7 +72,7 @@ impl Client {
                 cx.out.push_back(Output::Client(output));
             }
             _ => {
-                self.refuse(cx, id, StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT of a proxy");
+                self.refuse(cx, id, Fault::BadConnect);
             }
         }
     }
@@ -98,7 +96,7 @@ impl Client {
 }
 
 /// Reads a request's target from its request line or from `Host` (RFC 9112 §3.3).
-fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, &'static str> {
+fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, Fault> {
     let Request { method, uri, version, mut headers, has_body, client, at_home, entrance, .. } =
         request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
@@ -155,31 +153,25 @@ fn may_be_shared(target: &Target, access: &Access) -> bool {
     permitted.is_ok()
 }
 
-fn target(
-    uri: &Uri,
-    host: Option<&HeaderValue>,
-    entrance: Entrance,
-) -> Result<Target, &'static str> {
+fn target(uri: &Uri, host: Option<&HeaderValue>, entrance: Entrance) -> Result<Target, Fault> {
     match (uri.scheme_str(), entrance) {
         (Some("http"), _) => {
-            let authority = uri.authority().ok_or("the target has no host")?;
-            Target::new(authority, uri.path_and_query()).ok_or("the target has no host")
+            let authority = uri.authority().ok_or(Fault::NoHost)?;
+            Target::new(authority, uri.path_and_query()).ok_or(Fault::NoHost)
         }
-        (Some(_), _) => Err("only http:// can be asked of this proxy; use CONNECT for the rest"),
-        (None, Entrance::Explicit) => Err("this is a proxy: ask it for http://HOST/PATH"),
+        (Some(_), _) => Err(Fault::BadScheme),
+        (None, Entrance::Explicit) => Err(Fault::NotForProxy),
         (None, Entrance::Intercepted(dialled)) => {
             let authority = match host {
-                Some(host) => {
-                    Authority::try_from(host.as_bytes()).map_err(|_| "Host is no host")?
-                }
+                Some(host) => Authority::try_from(host.as_bytes()).map_err(|_| Fault::BadHost)?,
                 None => literal(dialled)?,
             };
-            Target::new(&authority, uri.path_and_query()).ok_or("Host is no host")
+            Target::new(&authority, uri.path_and_query()).ok_or(Fault::BadHost)
         }
     }
 }
 
-fn literal(address: SocketAddr) -> Result<Authority, &'static str> {
+fn literal(address: SocketAddr) -> Result<Authority, Fault> {
     let plain = SocketAddr::new(address.ip().to_canonical(), address.port());
-    Authority::try_from(plain.to_string()).map_err(|_| "the address is no host")
+    Authority::try_from(plain.to_string()).map_err(|_| Fault::BadAddress)
 }

@@ -1,19 +1,18 @@
 //! Responses from the store, and this node's own error responses.
 
 use super::{Client, Value};
-use crate::access::Forbidden;
 use crate::catalogue::segment_number;
 use crate::context::Context;
 use crate::events::{Event, RequestEnd};
 use crate::exchanges::exchange::{ClientReader, Piece, Source, State};
+use crate::fault::Fault;
 use crate::http;
-use crate::http::{Ranges, Record, add_status, add_upstream, bodiless};
+use crate::http::{NotStored, Ranges, Record, add_status, add_upstream, bodiless};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, Output};
 use crate::transfers::reader::{Joins, Reader};
 use crate::trust::Trust;
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
-use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
@@ -97,7 +96,7 @@ impl Client {
         let now = cx.date();
         let (peer, head_alone) = (cx.exchanges.is_peer(client), cx.exchanges.wants_head(client));
         let Some(miss) = self.misses.get(&id) else { return };
-        let (why, upstream) = (miss.why, miss.status_line.clone());
+        let (why, upstream) = (miss.why.name(), miss.status_line.clone());
         let Some(incoming) = cx.transfers.get(&id) else { return };
         let code = incoming.status.as_u16();
         // RFC 9211 §2.6 allows `stored` only if the response is stored. A failed store is tried
@@ -141,9 +140,9 @@ impl Client {
     }
 
     /// Sends an error of this node: the request is malformed, not permitted, or cannot be served.
-    pub fn refuse(&mut self, cx: &mut Context, id: ExchangeId, status: StatusCode, why: &str) {
+    pub fn refuse(&mut self, cx: &mut Context, id: ExchangeId, fault: Fault) {
         if !self.dismiss(cx, id, Outcome::NotCached) {
-            self.respond_error(cx, id, status, why, None);
+            self.respond_error(cx, id, fault, None);
         }
     }
 
@@ -163,25 +162,24 @@ impl Client {
             cx.exchanges.remove(&id);
             cx.events.emit(|| Event::RequestEnds { exchange: id, how: RequestEnd::Relayed });
             cx.report.requests.pass += 1;
-            cx.report.not_stored.entry("unreadable").or_default().responses += 1;
+            cx.report.not_stored.of(NotStored::Unreadable).responses += 1;
             let output = ClientOutput::Relay(id, Box::new(request));
             return cx.out.push_back(Output::Client(output));
         }
-        let (status, kind, why) = reason(error);
-        self.respond_error(cx, id, status, &why, Some(kind));
+        self.respond_error(cx, id, Fault::of(error), error);
     }
 
     fn respond_error(
         &mut self,
         cx: &mut Context,
         id: ExchangeId,
-        status: StatusCode,
-        why: &str,
-        kind: Option<&str>,
+        fault: Fault,
+        error: Option<FetchError>,
     ) {
         cx.report.requests.error += 1;
+        *cx.report.errors.of(fault) += 1;
         cx.events.emit(|| Event::RequestEnds { exchange: id, how: RequestEnd::Refused });
-        let (mut head, text) = say(&cx.config.name, status, why, kind);
+        let (mut head, text) = fault.answer(&cx.config.name, error);
         let to_head =
             cx.exchanges.remove(&id).is_some_and(|exchange| exchange.ask.method == Method::HEAD);
         if to_head {
@@ -194,75 +192,6 @@ impl Client {
         }
         cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
     }
-}
-
-/// The response to a client if its origin could not be dialled: head and content.
-pub fn dialled_in_vain(name: &str, error: FetchError) -> (Head, Bytes) {
-    let (status, kind, why) = reason(Some(error));
-    say(name, status, &why, Some(kind))
-}
-
-/// How an error is reported: the status, its name in `Proxy-Status` (RFC 9209 §2.3), and a
-/// sentence.
-type Reason = (StatusCode, &'static str, String);
-
-fn reason(error: Option<FetchError>) -> Reason {
-    let (status, kind, why) = match error {
-        Some(FetchError::Unresolved) => (502, "dns_error", "the host has no address"),
-        Some(FetchError::Forbidden(why)) => return forbidden(why),
-        Some(FetchError::Unreachable) => {
-            (502, "destination_unavailable", "the origin cannot be reached")
-        }
-        Some(FetchError::TimedOut) => {
-            (504, "connection_timeout", "the origin did not answer in time")
-        }
-        Some(FetchError::NoRoute) => (
-            504,
-            "destination_ip_unroutable",
-            "neither the mesh's gateway nor the origin can be reached from here",
-        ),
-        Some(FetchError::NoHolder) => {
-            (504, "destination_not_found", "nobody in reach has the object of this name")
-        }
-        Some(FetchError::Malformed) => {
-            (502, "http_protocol_error", "the origin's answer is not sound HTTP")
-        }
-        Some(FetchError::Unsent) => {
-            (400, "http_request_error", "the request's content is not sound HTTP, or broke off")
-        }
-        Some(FetchError::Truncated) | None => {
-            (502, "http_response_incomplete", "the origin closed before it answered")
-        }
-    };
-    (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), kind, why.to_owned())
-}
-
-fn forbidden(why: Forbidden) -> Reason {
-    let why = match why {
-        Forbidden::Port(port) => format!(
-            "this proxy does not go to port {port}; its operator can list it in [access] ports"
-        ),
-        Forbidden::Private => "this proxy does not go to private addresses; its operator can list \
-                                   them in [access] private"
-            .to_owned(),
-        Forbidden::Inward | Forbidden::Unroutable => {
-            "this node does not dial that address for others".to_owned()
-        }
-    };
-    (StatusCode::FORBIDDEN, "destination_ip_prohibited", why)
-}
-
-fn say(name: &str, status: StatusCode, why: &str, kind: Option<&str>) -> (Head, Bytes) {
-    let text = Bytes::from(format!("{name} {}: {why}\n", status.as_u16()));
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some(kind) = kind {
-        let detail = HeaderValue::try_from(format!("{name}; error={kind}"));
-        headers.insert("proxy-status", detail.expect("tokens are ASCII"));
-    }
-    (Head { status, headers, length: Some(text.len() as u64) }, text)
 }
 
 /// Chooses between 200, 206, 304 and 416 (RFC 9110 §13.2.2, §14.2).

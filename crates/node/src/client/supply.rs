@@ -12,6 +12,7 @@ use crate::hasher::Set;
 use crate::http;
 use crate::http::{Record, fields};
 use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::misbehaviour::Misbehaviour;
 use crate::transfers::reader::{Joins, Reader};
 use crate::transfers::unsolicited;
 use ::http::{HeaderMap, StatusCode};
@@ -106,7 +107,7 @@ impl Client {
         if peer_reader.wants.len() + wants.len() > WANTS_MAX
             || self.supplies.wants_of(cx, peer) > PEER_WANTS_MAX
         {
-            return cx.expel(peer, "it wants more units than it can have on their way");
+            return cx.expel(peer, Misbehaviour::Wants);
         }
         // If no other peer holds memory of the account, the wants are queued even without room:
         // their number is limited, and no other peer could give memory back.

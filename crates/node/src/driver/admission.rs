@@ -133,21 +133,45 @@ pub enum Closed {
     Slow,
 }
 
-/// What was counted since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Connections closed while they waited for the next request.
-    pub closed_idle: u64,
-    /// Connections closed with an incomplete head.
-    pub closed_head: u64,
-    /// Tunnels closed in which nothing moved.
-    pub closed_tunnel: u64,
-    /// Connections closed because their client was too slow.
-    pub closed_slow: u64,
-    /// Connections that found no room.
-    pub full: u64,
-    /// Connections of clients that had their share.
-    pub over_share: u64,
+wire::counters! {
+    /// Connections of clients: those that are open, and those for which there was no room.
+    #[derive(Copy)]
+    pub struct Counters, "client_" {
+        Clients () {
+            // The driver counts those that are open, refused and past.
+            /// Open connections of clients.
+            connections: Gauge, Connections;
+            /// Memory that connections of clients may take.
+            bytes: Gauge, Bytes;
+        }
+        Clients (
+            "hearsay_client_closed_total", while, "Connections of clients closed for want of room, by what they did."
+        ) {
+            /// They waited for their next request.
+            closed_idle: Counter, Connections, "idle";
+            /// Their request's header was incomplete.
+            closed_head: Counter, Connections, "head";
+            /// They were tunnels in which nothing moved.
+            closed_tunnel: Counter, Connections, "tunnel";
+            /// Their client was too slow while much memory was taken.
+            closed_slow: Counter, Connections, "slow";
+        }
+        Clients () {
+            /// Connections that found no room when they were made.
+            full: Counter, Connections;
+        }
+        Clients ("hearsay_client_refused_total", reason, "Connections of clients not admitted, by reason.") {
+            /// There was no room, and the explicit port answered 503.
+            refused: Counter, Connections, "full";
+            /// Their client had its share of connections.
+            over_share: Counter, Connections, "share";
+        }
+        Clients () {
+            /// How often the transparent port stopped listening for want of room, so that connections went past this
+            /// proxy.
+            past: Counter, Events;
+        }
+    }
 }
 
 /// What a connection is doing.
@@ -371,7 +395,7 @@ impl Admission {
 
     /// What was counted since the start.
     pub fn counters(&self) -> Counters {
-        self.counters
+        Counters { bytes: self.bytes(), ..self.counters }
     }
 
     fn is_crowded(&self) -> bool {

@@ -32,7 +32,7 @@ pub use ranges::{ContentRange, Ranges, content_range, parse as parse_ranges};
 pub use record::{Record, RecordSignature, Row};
 pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};
 pub use screen::{Refusal, Screen, Verdict, looks_like_http};
-pub use storing::{Asked, judge, selecting, vary};
+pub use storing::{Asked, NotStored, judge, selecting, vary};
 pub use uri::{Audience, OPEN_KEY, Target};
 pub use validate::{
     CONDITIONS, confirms, freshened, make_conditional, make_ranged, not_modified, range_holds,

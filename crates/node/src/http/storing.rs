@@ -5,44 +5,48 @@ use super::freshness::{explicit_lifetime, heuristic, is_ruled};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use wire::Date;
 
-/// Why a response is not stored; shown in `Cache-Status` and counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NotStored {
-    /// Not the answer to a plain GET.
-    Method,
-    /// The status is not final, not understood, or partial.
-    Status,
-    /// `no-store` in the request or the response.
-    NoStore,
-    /// `private`: for one user only.
-    Private,
-    /// The request carried credentials.
-    Authorization,
-    /// `Vary: *`, or more than is worth to tell apart.
-    Vary,
-    /// No lifetime and no validator: it could never be used.
-    Unusable,
-    /// The request had a cookie, and the origin gave neither a lifetime above zero nor `no-cache`: the response
-    /// may be for one user only.
-    Cookie,
-    /// The header fields alone are larger than we keep.
-    HeaderSize,
-}
-
-impl NotStored {
-    /// A short word for counters and `Cache-Status` details.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Method => "method",
-            Self::Status => "status",
-            Self::NoStore => "no-store",
-            Self::Private => "private",
-            Self::Authorization => "authorization",
-            Self::Vary => "vary",
-            Self::Unusable => "unusable",
-            Self::Cookie => "cookie",
-            Self::HeaderSize => "header-size",
-        }
+wire::reasons! {
+    /// Why a response is not stored; shown in `Cache-Status` and counted.
+    pub enum NotStored {
+        /// Asked for with credentials.
+        Authorization = "authorization",
+        /// The request had content.
+        Body = "body",
+        /// Larger than an object may be.
+        BodySize = "body-size",
+        /// Asked for with a cookie, or sets one.
+        // The response may be for one user only: the origin gave neither a lifetime above zero nor `no-cache`.
+        Cookie = "cookie",
+        /// Asked for its head alone.
+        Head = "head",
+        /// Its header is too large.
+        HeaderSize = "header-size",
+        /// Host names another server.
+        HostMismatch = "host-mismatch",
+        /// Neither GET nor HEAD.
+        Method = "method",
+        /// Client or origin forbid it.
+        NoStore = "no-store",
+        /// Asked for a certain version.
+        Precondition = "precondition",
+        /// For one user only.
+        Private = "private",
+        /// A part of an object.
+        Range = "range",
+        /// The peer does not store it either.
+        Relayed = "relayed",
+        /// Not a whole or final answer.
+        Status = "status",
+        /// The store does not work.
+        Store = "store",
+        /// No HTTP that we can read.
+        Unreadable = "unreadable",
+        /// Neither lifetime nor validator.
+        Unusable = "unusable",
+        /// Leaves HTTP.
+        Upgrade = "upgrade",
+        /// Too many variants (Vary).
+        Vary = "vary",
     }
 }
 

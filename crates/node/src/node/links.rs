@@ -7,7 +7,8 @@ use crate::input::FetchId;
 use crate::peers::{Down, Event};
 use crate::source::Source;
 use wire::NodeId;
-use wire::peer::{Message, Refusal, Request};
+use wire::counters::Reason as _;
+use wire::peer::{Message, Request};
 
 impl Node {
     pub(super) fn peer_event(&mut self, event: Event) {
@@ -37,18 +38,19 @@ impl Node {
                 if let Down::Refused(refusal) = why
                     && mesh.is_some_and(|mesh| mesh.routes.is_news(cx.now, address.ip()))
                 {
-                    cx.notice(format!("the node at {address} refuses us: {}", reason(refusal)));
+                    cx.notice(format!("the node at {address} refuses us: {}", refusal.clause()));
                 }
                 self.source.no_peer(cx, address);
             }
             Event::Rejected(address, refusal) => {
                 let why = refusal.into();
                 cx.events.emit(|| events::Event::LinkRefused { address, why });
-                cx.notice(format!("refused a node at {address}: {}", reason(refusal)));
+                cx.notice(format!("refused a node at {address}: {}", refusal.clause()));
             }
             Event::Expelled(peer, address, why) => {
-                cx.events.emit(|| events::Event::Expelled { peer, why });
-                cx.notice(format!("left the peer at {address} for a while: {why}"));
+                *cx.report.peers_expelled.of(why) += 1;
+                cx.events.emit(|| events::Event::Expelled { peer, why: why.name() });
+                cx.notice(format!("left the peer at {address} for a while: {}", why.clause()));
             }
         }
     }
@@ -127,15 +129,5 @@ impl From<Down> for LinkEnd {
             Down::Silent => Self::Silent,
             Down::Misbehaved => Self::Misbehaved,
         }
-    }
-}
-
-fn reason(refusal: Refusal) -> &'static str {
-    match refusal {
-        Refusal::Version => "it speaks another version of the protocol",
-        Refusal::MeshKey => "its mesh key is another than ours",
-        Refusal::Identity => "its identity is not proven, or unwelcome for a while",
-        Refusal::Busy => "it has too many peers",
-        Refusal::Token => "the token for chunks is unknown, or was used before",
     }
 }

@@ -3,6 +3,7 @@
 use super::{ABANDONED_MAX, Objects, Value, is_in_state};
 use crate::catalogue::Signed;
 use crate::context::Context;
+use crate::http::NotStored;
 use crate::input::{ExchangeId, FetchId};
 use crate::named;
 use crate::request::UNASKED_BYTES;
@@ -67,7 +68,7 @@ impl Objects {
             return;
         };
         if !incoming.memory_only {
-            cx.report.not_stored.entry("body-size").or_default().responses += 1;
+            cx.report.not_stored.of(NotStored::BodySize).responses += 1;
             self.fail_storing(cx, id, &[]);
         }
     }

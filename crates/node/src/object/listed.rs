@@ -8,6 +8,7 @@ use crate::chunks::{Unit, is_sealed_as};
 use crate::context::Context;
 use crate::identity::verify;
 use crate::input::FetchId;
+use crate::misbehaviour::Misbehaviour;
 use crate::pursuits::Pursuit;
 use crate::transfers::incoming::Incoming;
 use crate::transfers::transfer::Transfer;
@@ -38,7 +39,7 @@ impl Objects {
                 // The length came from another peer, asked before this one: it is unknown which of
                 // them lied.
                 true => self.broken(cx, id),
-                false => cx.expel(peer, "a manifest of another length than was announced"),
+                false => cx.expel(peer, Misbehaviour::ManifestLength),
             };
         }
         // Another peer asked meanwhile would send the same segment again.
@@ -175,39 +176,39 @@ fn check_segment(
     sealed: bool,
     signature: &Signature,
     bytes: &[u8],
-) -> Result<Segment, &'static str> {
+) -> Result<Segment, Misbehaviour> {
     let listing = match &incoming.transfer {
         Transfer::Listing(listing) if !listing.ended => Some(listing),
         Transfer::Listing(_) | Transfer::Filling(_) => None,
         Transfer::Cutting(_) | Transfer::Closed(_) => {
-            return Err("a manifest that nobody asked for");
+            return Err(Misbehaviour::ManifestUnasked);
         }
     };
-    let segment = Segment::decode(bytes).map_err(|_| "a segment that is none")?;
+    let segment = Segment::decode(bytes).map_err(|_| Misbehaviour::Segment)?;
     let digest = Segment::digest(bytes);
     let Some(listing) = listing.filter(|it| segment.number == u64::from(it.next)) else {
-        return Err("a segment out of turn");
+        return Err(Misbehaviour::SegmentTurn);
     };
     if listing.last.as_ref().is_some_and(|last| segment.follows(last).is_err()) {
-        return Err("a segment that does not follow the one before");
+        return Err(Misbehaviour::SegmentOrder);
     }
     let signed = wire::peer::segment_signed(&incoming.record, &digest);
     let signer = incoming.record_signature.as_ref().map(|record_signature| record_signature.signer);
     if let Some(root) = &incoming.root {
         if !catalogue::certifies(root, &segment, &digest) {
-            return Err("a segment that the object's name does not certify");
+            return Err(Misbehaviour::UncertifiedSegment);
         }
     } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
-        return Err("a segment is not signed by who signed the record");
+        return Err(Misbehaviour::SegmentSignature);
     }
     if segment.first_offset > listing.manifest_credit {
-        return Err("a segment that nobody gave credit for");
+        return Err(Misbehaviour::SegmentCredit);
     }
     if !is_sealed_as(&segment, sealed) {
-        return Err("units that are not sealed as those of this mesh");
+        return Err(Misbehaviour::Sealing);
     }
     if has_undersized(&segment) {
-        return Err("units that are smaller than any that is cut");
+        return Err(Misbehaviour::SmallUnits);
     }
     Ok(segment)
 }

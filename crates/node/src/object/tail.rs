@@ -8,6 +8,7 @@
 use super::{Objects, Value};
 use crate::context::Context;
 use crate::input::FetchId;
+use crate::misbehaviour::Misbehaviour;
 use crate::request::CREDIT;
 use crate::transfers::incoming::Incoming;
 use crate::transfers::transfer::Transfer;
@@ -70,7 +71,7 @@ impl Objects {
         bytes: Bytes,
     ) {
         if cx.transfers.get(&id).is_some_and(|incoming| incoming.root.is_some()) {
-            return cx.expel(peer, "bytes that the object's name does not certify");
+            return cx.expel(peer, Misbehaviour::UncertifiedBytes);
         }
         if !cx.takes_unsigned(id, peer) {
             // Without a signature such bytes count only from a configured gateway (decision 0023).
@@ -85,7 +86,7 @@ impl Objects {
             Some(Transfer::Cutting(_) | Transfer::Closed(_)) | None => return,
         };
         if !fits {
-            return cx.expel(peer, "bytes that are out of place, or that nobody gave credit for");
+            return cx.expel(peer, Misbehaviour::OutOfPlace);
         }
         if first {
             self.says(Value::Credit(id, LOOSE_MAX - CREDIT));

@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::events::Stale;
 use crate::http::Record;
 use crate::input::FetchId;
+use crate::misbehaviour::Misbehaviour;
 use crate::pursuits::Pursuit;
 use crate::transfers::cutting::Fresh;
 use crate::transfers::reader::Reader;
@@ -81,7 +82,7 @@ impl Objects {
             let whole = bytes.len() as u32 == total;
             return match whole && content::name(&bytes) == *name {
                 true => cx.in_flight.early.keep(*name, bytes),
-                false if whole => cx.expel(peer, "a unit is not what its name says"),
+                false if whole => cx.expel(peer, Misbehaviour::FalseUnit),
                 false => cx.events.stale(Stale::Chunk),
             };
         }
@@ -107,7 +108,7 @@ impl Objects {
             if let Some(again) = cx.in_flight.get_mut(name) {
                 (again.waiters, again.counted) = (flight.waiters, flight.counted);
             }
-            return cx.expel(peer, "a unit is not what its name says");
+            return cx.expel(peer, Misbehaviour::FalseUnit);
         }
         cx.pursuits.found_route(flight.fetch);
         self.says(Value::Delivered(flight.fetch, peer));

@@ -1,64 +1,108 @@
-//! What overhearing has come to, in numbers.
+//! What is counted while listening.
 
-/// Counters since the start, and what is held now.
-///
-/// Every byte of payload is in one of `head_bytes`, `kept_bytes`, `duplicate_bytes`, `unclaimed_bytes`
-/// or `waiting_bytes`; every kept byte in one of `used_bytes`, `false_bytes`, `evicted_bytes`,
-/// `cancelled_bytes`, `taken_bytes` or `assembling_bytes`. The paper's memory overhead is
-/// [`Counters::unused_bytes`], less `duplicate_bytes` where copies that are not kept do not count, as a share of
-/// `payload_bytes`; its reconstruction efficiency is
-/// `chunks` as a share of what was sent, which only the sender knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Segments that were handed in.
-    pub segments: u64,
-    /// Their payload, in bytes.
-    pub payload_bytes: u64,
-    /// Flows that were begun.
-    pub flows: u64,
-    /// Flows that made room for others.
-    pub flows_evicted: u64,
-    /// Heads of chunks: those heard, and those known from a neighbour's.
-    pub heads: u64,
-    /// Heads that were not heard where they stood, but known from what another flow has there.
-    pub heads_guessed: u64,
-    /// Bytes of heads.
-    pub head_bytes: u64,
-    /// Bytes that were put into a chunk.
-    pub kept_bytes: u64,
-    /// Bytes that were there already, or of chunks that were.
-    pub duplicate_bytes: u64,
-    /// Bytes that no head ever claimed.
-    pub unclaimed_bytes: u64,
-    /// Chunks that were complete and true.
-    pub chunks: u64,
-    /// Their bytes.
-    pub used_bytes: u64,
-    /// How often a chunk was complete and not true.
-    pub falsehoods: u64,
-    /// Bytes that were kept and proved to be false, or were told of a chunk in another version than
-    /// the true one.
-    pub false_bytes: u64,
-    /// Chunks that made room for others.
-    pub chunks_evicted: u64,
-    /// Their bytes.
-    pub evicted_bytes: u64,
-    /// Chunks that came from elsewhere.
-    pub chunks_cancelled: u64,
-    /// Bytes that had been heard of them.
-    pub cancelled_bytes: u64,
-    /// Chunks that were taken half heard.
-    pub chunks_taken: u64,
-    /// Bytes that were heard of them.
-    pub taken_bytes: u64,
-    /// Bytes that wait for a head, now.
-    pub waiting_bytes: u64,
-    /// Bytes of chunks that are not complete, now.
-    pub assembling_bytes: u64,
-    /// What all of it takes in memory now, in bytes, tables included.
-    pub memory_bytes: u64,
-    /// No less than the most that it ever took, before room was made too: the most of each part, together.
-    pub memory_peak_bytes: u64,
+wire::counters! {
+    /// Counters since the start, and what is held now.
+    ///
+    /// Every byte of payload is in one of `head_bytes`, `kept_bytes`, `duplicate_bytes`, `unclaimed_bytes`
+    /// or `headless_bytes`; every kept byte in one of `used_bytes`, `false_bytes`, `evicted_bytes`,
+    /// `chunks_cancelled_bytes`, `taken_bytes` or `assembling_bytes`. The paper's memory overhead is
+    /// [`Counters::unused_bytes`], less `duplicate_bytes` where copies that are not kept do not count, as a share of
+    /// `payload_bytes`; its reconstruction efficiency is
+    /// `chunks` as a share of what was sent, which only the sender knows.
+    #[derive(Copy)]
+    pub struct Counters, "listener_" {
+        Overhearing () {
+            /// TCP segments that the engine was given.
+            segments: Counter, Segments;
+            /// Payload of the segments that the engine was given.
+            payload_bytes: Counter, Bytes;
+            /// Flows that were begun.
+            flows: Counter, Flows;
+            /// Flows that were evicted for others.
+            flows_evicted: Counter, Flows;
+            /// Heads of chunks: those heard, and those known from a neighbour's.
+            heads: Counter, Chunks;
+            /// Heads that were not heard where they stood, but known from what another flow has there.
+            heads_guessed: Counter, Chunks;
+            /// Bytes of heads of chunks.
+            head_bytes: Counter, Bytes;
+            /// Bytes that were put into a chunk.
+            kept_bytes: Counter, Bytes;
+            /// Bytes that were there already, or of chunks that were.
+            duplicate_bytes: Counter, Bytes;
+            /// Bytes that no head ever claimed.
+            unclaimed_bytes: Counter, Bytes;
+            /// Chunks that were complete and true.
+            chunks: Counter, Chunks;
+            /// Bytes of chunks that were complete and true.
+            used_bytes: Counter, Bytes;
+            /// How often a chunk was complete and not true.
+            falsehoods: Counter, Chunks;
+            /// Bytes that were kept and proved to be false, or that were heard of a chunk in another version
+            /// than the true one.
+            false_bytes: Counter, Bytes;
+            /// Incomplete chunks that were evicted for others.
+            chunks_evicted: Counter, Chunks;
+            /// Bytes of chunks that were evicted.
+            evicted_bytes: Counter, Bytes;
+            /// Incomplete chunks that arrived from elsewhere.
+            chunks_cancelled: Counter, Chunks;
+            /// Bytes that had been heard of chunks that arrived from elsewhere.
+            chunks_cancelled_bytes: Counter, Bytes;
+            /// Chunks that were taken half heard, so that a peer sends the rest.
+            chunks_taken: Counter, Chunks;
+            /// Bytes that were heard of chunks that were taken half heard.
+            taken_bytes: Counter, Bytes;
+            /// Bytes that wait for a head.
+            headless_bytes: Gauge, Bytes;
+            /// Bytes of chunks that are not complete.
+            assembling_bytes: Gauge, Bytes;
+        }
+        Process ("hearsay_memory_bytes", what, "Memory, by what it is used for.") {
+            /// What is half heard, with its tables.
+            memory_bytes: Gauge, Bytes, "overhearing";
+        }
+        Overhearing () {
+            /// An upper bound of the memory that listening ever took: the most of each part, added up.
+            memory_peak_bytes: Gauge, Bytes;
+        }
+    }
+
+    /// What came of listening to others' transfers.
+    #[derive(Copy)]
+    pub struct Overhearing, "overheard_" {
+        Overhearing () {
+            /// Units that were overheard whole and entered unasked.
+            units: Counter, Chunks;
+            /// Bytes of units that were overheard whole and entered unasked.
+            bytes: Counter, Bytes;
+            /// Units that were overheard whole and not kept: too many waited for the disk, or it failed.
+            dropped_units: Counter, Chunks;
+            /// Bytes of units that were overheard whole and not kept.
+            dropped_bytes: Counter, Bytes;
+            /// Units that were on their way from a peer and were overheard first.
+            cancelled_units: Counter, Chunks;
+            /// Bytes of units that were overheard first. A peer that had begun to send one may have gone on.
+            cancelled_bytes: Counter, Bytes;
+            /// Units of which a peer sent only what had not been overheard.
+            repaired_units: Counter, Chunks;
+            /// Bytes of repaired units that had been overheard, and were not sent again.
+            repaired_bytes: Counter, Bytes;
+            /// Units that were half overheard, and whose whole was not what it was called.
+            false_units: Counter, Chunks;
+            /// Memory for parts of units that wait for the rest from a peer.
+            aside_bytes: Gauge, Bytes;
+            /// Bytes that wait to be written, of units that nobody asked for.
+            waiting_bytes: Gauge, Bytes;
+            /// Bytes of payload that did not help to make a chunk.
+            unused_bytes: Gauge, Bytes;
+        }
+        + {
+            /// What the listening itself has come to.
+            #[serde(flatten)]
+            pub heard: Counters,
+        }
+    }
 }
 
 impl Counters {
@@ -67,33 +111,4 @@ impl Counters {
     pub fn unused_bytes(&self) -> u64 {
         self.payload_bytes - self.head_bytes - self.used_bytes - self.taken_bytes
     }
-}
-
-/// What came of listening to others' transfers.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Overhearing {
-    /// Units that were overheard whole and entered though nobody here had asked for them.
-    pub units: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Units that were overheard whole and did not enter: too many waited for the disk, or it failed.
-    pub dropped_units: u64,
-    /// Their bytes.
-    pub dropped_bytes: u64,
-    /// Units that were on their way from a peer and were overheard first.
-    pub cancelled_units: u64,
-    /// Their bytes. A peer that had begun to send one may have gone on.
-    pub cancelled_bytes: u64,
-    /// Units of which a peer sent only what had not been overheard.
-    pub repaired_units: u64,
-    /// Bytes of them that had been overheard, and were not sent again.
-    pub repaired_bytes: u64,
-    /// Units that were half overheard, and whose whole was not what it was called.
-    pub false_units: u64,
-    /// Memory for parts of units that wait for the rest from a peer, in bytes.
-    pub aside_bytes: u64,
-    /// Bytes that wait to be written, of units that nobody asked for.
-    pub waiting_bytes: u64,
-    /// What the listening itself has come to.
-    pub heard: Counters,
 }

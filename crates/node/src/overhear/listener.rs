@@ -284,7 +284,7 @@ impl Listener {
     /// may, since what was heard of the object may lie behind a missed head.
     pub fn awaits_order(&mut self, now: Instant, id: FetchId, may_wait: bool) -> bool {
         self.awaiting.remove(&id);
-        let is_of_use = self.options.goes_by_places() && self.engine.counters().waiting_bytes > 0;
+        let is_of_use = self.options.goes_by_places() && self.engine.counters().headless_bytes > 0;
         let waits = may_wait && is_of_use;
         if waits {
             self.awaiting.insert(id, now + ORDER_AFTER);
@@ -350,7 +350,8 @@ impl Listener {
 
     /// What came of it.
     pub fn report(&self) -> Overhearing {
-        Overhearing { heard: *self.engine.counters(), ..self.report }
+        let heard = *self.engine.counters();
+        Overhearing { unused_bytes: heard.unused_bytes(), heard, ..self.report }
     }
 }
 

@@ -400,13 +400,16 @@ impl Overhear {
         let Shelf { bytes, aside, .. } = &self.shelf;
         it.memory_bytes = (tables + self.flows_bytes.now + bytes.now + aside.now) as u64;
         it.memory_peak_bytes = (tables + self.flows_bytes.peak + bytes.peak + aside.peak) as u64;
-        it.waiting_bytes = it.payload_bytes
+        it.headless_bytes = it.payload_bytes
             - it.head_bytes
             - it.kept_bytes
             - it.duplicate_bytes
             - it.unclaimed_bytes;
-        let over =
-            it.used_bytes + it.false_bytes + it.evicted_bytes + it.cancelled_bytes + it.taken_bytes;
+        let over = it.used_bytes
+            + it.false_bytes
+            + it.evicted_bytes
+            + it.chunks_cancelled_bytes
+            + it.taken_bytes;
         it.assembling_bytes = it.kept_bytes - over;
     }
 }

@@ -224,7 +224,7 @@ impl Shelf {
         self.names.arrived(now, named.name);
         let Some(chunk) = self.chunks.find(&named).and_then(|id| self.remove(id)) else { return };
         counters.chunks_cancelled += 1;
-        counters.cancelled_bytes += chunk.kept;
+        counters.chunks_cancelled_bytes += chunk.kept;
     }
 
     /// Chunks that are not complete, and what is missing of each.

@@ -236,6 +236,7 @@ impl Peers {
     /// Ends what was accepted, and tells both sides why: the other in clear, ours once a minute.
     pub(super) fn refuse(&mut self, now: Instant, id: LinkId, why: Refusal) {
         let Some(link) = self.links.get_mut(&id) else { return };
+        *self.refused.of(why) += 1;
         let address = link.address;
         // On a data connection only chunk frames come; its end has to do.
         if !matches!(link.role, Role::Token) {

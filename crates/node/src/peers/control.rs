@@ -2,7 +2,7 @@
 
 use super::inbox::Frame;
 use super::link::Role;
-use super::{Down, Event, Peers};
+use super::{Down, Event, Misbehaviour, Peers};
 use crate::input::LinkId;
 use bytes::Bytes;
 use wire::peer::Message;
@@ -79,7 +79,7 @@ impl Peers {
         };
         match Message::decode(&message) {
             Ok(message) => self.heard(now, them, message),
-            Err(_) => self.expel(now, them, "a message that is none"),
+            Err(_) => self.expel(now, them, Misbehaviour::Message),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Data connections: dialled by who is to receive, opened with a token, in clear.
 
 use super::link::{Link, Role};
-use super::{Event, Peers, WINDOW};
+use super::{Event, Misbehaviour, Peers, WINDOW};
 use crate::input::LinkId;
 use crate::output::LinkOutput;
 use bytes::Bytes;
@@ -103,7 +103,7 @@ impl Peers {
                 self.events.push_back(Event::Chunk(them, head, bytes));
             }
             Ok(None) => {}
-            Err(_) => self.expel(now, them, "a chunk frame that is none"),
+            Err(_) => self.expel(now, them, Misbehaviour::ChunkFrame),
         }
     }
 

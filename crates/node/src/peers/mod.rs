@@ -31,6 +31,7 @@ mod tests;
 
 use crate::identity::{Identity, node_id};
 use crate::input::{LinkId, LinkInput, MeshConfig};
+use crate::misbehaviour::Misbehaviour;
 use crate::output::LinkOutput;
 use bytes::Bytes;
 use connecting::{Signatures, presentable};
@@ -41,6 +42,7 @@ use recent::Recent;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+use wire::counters::Tally;
 use wire::peer::{ChunkHead, Gateway, Hello, Message, Refusal};
 use wire::{Instant, NodeId, PublicKey};
 
@@ -90,7 +92,7 @@ pub enum Event {
     /// Somebody who connected from there was refused. Said once a minute for each address.
     Rejected(SocketAddr, Refusal),
     /// A peer at this address is about to go down because of what it did.
-    Expelled(NodeId, IpAddr, &'static str),
+    Expelled(NodeId, IpAddr, Misbehaviour),
 }
 
 /// Why a peer is gone, or never was one.
@@ -159,6 +161,8 @@ pub struct Peers {
     needed: Vec<IpAddr>,
     /// Peers that left for one who is needed.
     displaced: u64,
+    /// Connections that were refused, since the node began.
+    pub refused: Tally<Refusal>,
     /// The most bytes of messages that may wait for all peers together.
     backlogs_max: usize,
 }
@@ -189,6 +193,7 @@ impl Peers {
             told: Recent::new(TOLD_FOR),
             needed: Vec::new(),
             displaced: 0,
+            refused: Tally::default(),
             backlogs_max: PEERS_MAX * CONTROL_BACKLOG_MAX,
         }
     }
@@ -326,7 +331,7 @@ impl Peers {
     }
 
     /// A peer has done what none does: it goes, and is not listened to for a while. Said once.
-    pub fn expel(&mut self, now: Instant, peer: NodeId, why: &'static str) {
+    pub fn expel(&mut self, now: Instant, peer: NodeId, why: Misbehaviour) {
         let Some(it) = self.peers.get(&peer) else { return };
         self.events.push_back(Event::Expelled(peer, it.address.ip().to_canonical(), why));
         self.expelled.add(now, peer);

@@ -60,7 +60,7 @@ pub fn segments(bytes: &[u8]) {
     }
     check.wait(Duration::from_secs(3600));
     check.drain();
-    assert_eq!((check.engine.flows(), check.engine.counters().waiting_bytes), (0, 0));
+    assert_eq!((check.engine.flows(), check.engine.counters().headless_bytes), (0, 0));
 }
 
 impl Check<'_> {
@@ -212,7 +212,7 @@ impl Check<'_> {
         let it = self.both(|it| *it.counters());
         assert!(it.memory_peak_bytes <= Overhear::BUDGET_MIN as u64);
         assert!(it.unused_bytes() <= it.payload_bytes);
-        assert!(it.waiting_bytes <= it.payload_bytes && it.assembling_bytes <= it.payload_bytes);
+        assert!(it.headless_bytes <= it.payload_bytes && it.assembling_bytes <= it.payload_bytes);
     }
 }
 

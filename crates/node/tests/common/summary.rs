@@ -139,8 +139,8 @@ pub fn figures(report: &Report) -> String {
     ] {
         let _ = writeln!(lines, "{name} {value}");
     }
-    for (why, it) in &report.not_stored {
-        let _ = writeln!(lines, "not stored {why} {} {}", it.responses, it.bytes);
+    for (why, it) in report.not_stored.occurred() {
+        let _ = writeln!(lines, "not stored {} {} {}", why.name(), it.responses, it.bytes);
     }
     lines
 }

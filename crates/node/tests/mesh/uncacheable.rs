@@ -2,7 +2,7 @@
 
 use crate::net::{Call, Heard, Mesh, Page, Plan, ask};
 use http::Method;
-use node::Dial;
+use node::{Dial, NotStored};
 use std::time::Duration;
 use wire::peer::Message;
 
@@ -69,7 +69,7 @@ fn a_cookie_reaches_the_client_behind_other_routers_and_nobody_else() {
             assert!(mesh.client(id).is_ok());
             assert_eq!(mesh.client(id).cookies(), ["a=b"], "{}", mesh.cache(id));
             assert_eq!(mesh.origin.askers(URL), vec![0; asked]);
-            assert_eq!(mesh.report(0).not_stored["cookie"].responses, asked as u64);
+            assert_eq!(mesh.report(0).not_stored.get(NotStored::Cookie).responses, asked as u64);
             nothing_is_kept(&mesh);
         }
         // Each of several gets what the origin says to itself.

@@ -140,7 +140,7 @@ fn check(it: &Counters, budget: usize) {
     assert!(it.memory_bytes <= it.memory_peak_bytes);
     // These two are differences: had they run below zero, they would be huge.
     assert!(
-        it.waiting_bytes <= budget as u64 && it.assembling_bytes <= 5 * budget as u64,
+        it.headless_bytes <= budget as u64 && it.assembling_bytes <= 5 * budget as u64,
         "{it:?}"
     );
     assert!(it.unused_bytes() <= it.payload_bytes);

@@ -77,11 +77,11 @@ fn of_a_listed_object_nothing_that_was_heard_is_asked_for() {
             let heard = some(segments(1, &stream(&object)), lost, seed);
             ear.hear_all(&heard);
             let (missed, waiting) =
-                (missed(&object, &object, &heard), ear.counters().waiting_bytes);
+                (missed(&object, &object, &heard), ear.counters().headless_bytes);
             assert!(waiting > 20_000, "{waiting} bytes have no head");
             ear.list(&object);
             assert_eq!(asked(&mut ear, &object), missed, "{lost} of 1000 lost, seed {seed}");
-            assert_eq!(ear.counters().waiting_bytes, 0);
+            assert_eq!(ear.counters().headless_bytes, 0);
         }
     }
 }

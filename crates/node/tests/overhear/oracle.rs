@@ -193,7 +193,7 @@ proptest! {
         once.dedup();
         prop_assert_eq!(once.len(), found.len(), "a chunk came out twice");
         let it = ear.counters();
-        prop_assert_eq!((it.waiting_bytes, it.falsehoods), (0, 0));
+        prop_assert_eq!((it.headless_bytes, it.falsehoods), (0, 0));
     }
 
     #[test]

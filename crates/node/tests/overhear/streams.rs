@@ -93,7 +93,7 @@ fn what_is_heard_twice_is_counted_not_kept() {
     assert_eq!(ear.names(), names(&sent));
     assert_eq!(it.kept_bytes, it.used_bytes);
     assert!(it.duplicate_bytes + it.head_bytes >= 2 * bytes.len() as u64);
-    assert_eq!(it.waiting_bytes, 0);
+    assert_eq!(it.headless_bytes, 0);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn silent_flows_end() {
     ear.wait(Duration::from_secs(600));
     assert_eq!(ear.engine.flows(), 0);
     assert_eq!(ear.engine.poll_timeout(), None);
-    assert_eq!(ear.counters().waiting_bytes, 0);
+    assert_eq!(ear.counters().headless_bytes, 0);
     assert_eq!(ear.counters().unclaimed_bytes, 5000);
 }
 

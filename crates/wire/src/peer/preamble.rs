@@ -77,32 +77,31 @@ impl Preamble {
     }
 }
 
-/// Why the dialled side refuses a connection: sent in clear, in place of a handshake message.
-///
-/// *Usage:* a length of zero, then the code; nothing on a data connection, which carries only chunk
-/// frames. *Effects:* the dialling side can report the reason, but must not trust it: any node on
-/// the path could have sent it. *Side effects:* the connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The dialled side does not know the version.
-    Version = 1,
-    /// The two mesh keys differ, or only one side has one.
-    MeshKey = 2,
-    /// The identity is not proven, or not admitted.
-    Identity = 3,
-    /// The dialled side has too many peers.
-    Busy = 4,
-    /// The token is unknown, or was used before.
-    Token = 5,
+crate::reasons! {
+    /// Why the dialled side refuses a connection: sent in clear, in place of a handshake message.
+    ///
+    /// *Usage:* a length of zero, then the code; nothing on a data connection, which carries only chunk
+    /// frames. *Effects:* the dialling side can report the reason, but must not trust it: any node on
+    /// the path could have sent it. *Side effects:* the connection ends.
+    pub enum Refusal {
+        /// It speaks another version of the protocol.
+        Version = "version",
+        /// Its mesh key is another than ours.
+        MeshKey = "mesh_key",
+        /// Its identity is not proven, or unwelcome for a while.
+        Identity = "identity",
+        /// It has too many peers.
+        Busy = "busy",
+        /// The token for chunks is unknown, or was used before.
+        Token = "token",
+    }
 }
 
 impl Refusal {
-    const ALL: [Self; 5] = [Self::Version, Self::MeshKey, Self::Identity, Self::Busy, Self::Token];
-
-    /// The byte that encodes it.
+    /// The byte that encodes it, from 1.
     #[must_use]
     pub fn code(self) -> u8 {
-        self as u8
+        self as u8 + 1
     }
 
     /// The reason with this code; `None` if this version knows none.

@@ -3,6 +3,7 @@
 use super::net::{Net, address};
 use super::{at, hello, node, told};
 use crate::input::{LinkId, LinkInput};
+use crate::misbehaviour::Misbehaviour;
 use crate::output::LinkOutput;
 use crate::peers::connecting::Signatures;
 use crate::peers::{Down, Event};
@@ -177,7 +178,7 @@ fn an_expelled_peer_is_not_listened_to_for_a_minute() {
     let mut net = meet(node(1, 1, None), node(2, 2, None));
     net.events(0);
     let (me, id) = (net.nodes[1].peers.own_id(), net.nodes[0].peers.own_id());
-    net.with(1, |it, now| it.expel(now, id, "a test"));
+    net.with(1, |it, now| it.expel(now, id, Misbehaviour::Message));
     net.run(100);
     assert_eq!(told(&net.events(0)), told(&[Event::Down(me, Down::Closed)]));
     net.events(1);
