@@ -1,4 +1,4 @@
-//! `hearsay cache`: what is stored, as a list.
+//! `hearsay cache`: lists the stored objects.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub async fn show(paths: &[PathBuf], limit: usize, json: bool) -> Result<(), Fai
     Ok(())
 }
 
-/// A program that reads it from a pipe wants whole URLs, however wide the terminal is.
+/// The width of the terminal; unlimited in a pipe, where programs need whole URLs.
 fn style() -> Style {
     let style = Style::of_stdout();
     if std::io::stdout().is_terminal() { style } else { Style { width: usize::MAX, ..style } }

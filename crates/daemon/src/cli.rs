@@ -1,4 +1,4 @@
-//! The command line, as clap reads it. What the commands do is in the files named like them.
+//! The command line, as clap parses it. Each command is implemented in the file of its name.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use wire::Selection;
 
 use crate::config::{Overrides, Place, Size, Span};
 
-/// What the exit codes mean.
+/// The exit codes, for `--help` and the manual page.
 pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; \
-    3 no daemon answers; 4 what arrived is not what was promised.";
+    3 no daemon answers; 4 the content failed its verification.";
 
 /// A caching daemon for small mesh routers.
 #[derive(Debug, Parser)]
@@ -32,45 +32,46 @@ pub struct Cli {
 pub enum Command {
     /// Run the daemon, in the foreground
     Run(Box<Run>),
-    /// Show what the running daemon saved, and how it is
+    /// Show what the running daemon saved, and its state
     Status {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// List the other nodes of the mesh that the running daemon is connected with
     Peers {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// List what the running daemon has stored
     Cache {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
-        /// At most so many objects
+        /// List at most this many objects
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: usize,
     },
-    /// Download a file through the running daemon, resume it if broken off, and verify it
+    /// Download a file through the running daemon and verify it; a second run resumes a download
+    /// that was interrupted
     Get(Get),
     /// Publish a file in the mesh, under a name that certifies it
     Put(Put),
-    /// Set, look at or remove the rules that hand clients' connections to the daemon
+    /// Apply, check or remove the firewall rules that hand clients' connections to the daemon
     Intercept {
-        /// What to do with the rules
+        /// The action
         #[command(subcommand)]
         action: Intercept,
     },
-    /// Look through a configuration file
+    /// Check a configuration file
     CheckConfig {
         /// The file [default: /etc/hearsay/hearsay.toml]
         file: Option<PathBuf>,
     },
     /// Print completions for a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
     /// Print the manual page
@@ -80,44 +81,46 @@ pub enum Command {
 /// `hearsay run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The configuration [default: /etc/hearsay/hearsay.toml if it is there]
+    /// The configuration file [default: /etc/hearsay/hearsay.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Where the explicit proxy listens; may be given more than once
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<SocketAddr>,
-    /// Where content rests
+    /// Where content is stored
     #[arg(long, value_name = "DIR|memory")]
     pub store: Option<Place>,
-    /// How much of it, like 1GiB
+    /// The size of the store, like 1GiB
     #[arg(long, value_name = "SIZE")]
     pub store_size: Option<Size>,
     /// The budget of caches and buffers, like 16MiB
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
-    /// How long what is under way may take to finish when the daemon is told to stop, like 60s
+    /// How long transfers may take to finish when the daemon is told to stop, like 60s
     #[arg(long, value_name = "TIME")]
     pub drain: Option<Span>,
-    /// An interface whose clients are served without knowing it; may be given more than once
+    /// An interface whose clients' connections are intercepted; may be given more than once
     #[arg(long, value_name = "IFACE")]
     pub intercept: Vec<String>,
     /// The port of the transparent listener
     #[arg(long, value_name = "PORT")]
     pub intercept_port: Option<u16>,
-    /// An interface by which other nodes of the mesh are reached; may be given more than once
+    /// An interface to other nodes of the mesh; may be given more than once
     #[arg(long, value_name = "IFACE")]
     pub mesh: Vec<String>,
-    /// Whom to ask for what is not here: the next hop towards the gateway, or the gateway itself
+    /// Which node to ask for content that this node lacks: the next hop towards the gateway
+    /// (ph-thcp), or the gateway itself (thcp)
     #[arg(long, value_name = "SCHEME", value_parser = schemes())]
     pub scheme: Option<Selection>,
-    /// A file with the secret that all nodes of the mesh share; with one, what is kept and sent is sealed
+    /// A file with the secret that all nodes of the mesh share; with it, content is sealed before
+    /// it is stored and sent
     #[arg(long, value_name = "FILE")]
     pub mesh_key_file: Option<PathBuf>,
-    /// Take in what neighbours send each other, as this monitor interface shows it [default: off, for
-    /// the sake of privacy, power and processor time]
+    /// Store chunks that neighbours send each other, as this monitor interface captures them
+    /// [default: off, for privacy, power and processor time]
     #[arg(long, value_name = "IFACE")]
     pub overhear: Option<String>,
-    /// Where Prometheus may ask for /metrics
+    /// The address where Prometheus can fetch /metrics
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<SocketAddr>,
     /// How much to log [default: $HEARSAY_LOG, or info]
@@ -130,11 +133,11 @@ pub struct Run {
 pub enum Level {
     /// Nothing
     Off,
-    /// What makes us fail
+    /// Errors that end the daemon or a task
     Error,
-    /// What somebody should look at
+    /// Problems that an operator should look at
     Warn,
-    /// Starts, stops and changes
+    /// Start, stop and changes of state
     Info,
     /// Each request, and each step of the engine: whom it asks, how a transfer goes, which peers there are
     Debug,
@@ -145,12 +148,12 @@ pub enum Level {
 /// `hearsay get`.
 #[derive(Debug, Args)]
 pub struct Get {
-    /// What to download: a URL, http only; or the OID that `hearsay put` gave
+    /// An http URL, or the OID that `hearsay put` printed
     pub url: String,
     /// The file to write [default: the last part of the URL, or the OID]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// The proxy to ask [default: where the running daemon listens]
+    /// The proxy to use [default: where the running daemon listens]
     #[arg(long, value_name = "ADDR:PORT")]
     pub proxy: Option<SocketAddr>,
     /// The SHA-256 that the file must have
@@ -159,7 +162,7 @@ pub struct Get {
     /// Report as JSON
     #[arg(long)]
     pub json: bool,
-    /// No progress, no report
+    /// Show no progress and no report
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -167,19 +170,19 @@ pub struct Get {
 /// `hearsay put`.
 #[derive(Debug, Args)]
 pub struct Put {
-    /// The file to publish; its OID is printed
+    /// The file to publish; the command prints its OID
     #[arg(required_unless_present_any = ["remove", "list"])]
     pub file: Option<PathBuf>,
-    /// Take back what was published here
+    /// Withdraw a file that was published on this node
     #[arg(long, value_name = "OID", conflicts_with_all = ["file", "list"])]
     pub remove: Option<String>,
-    /// List what is published here
+    /// List the files that are published on this node
     #[arg(long, conflicts_with = "file")]
     pub list: bool,
     /// Report as JSON
     #[arg(long)]
     pub json: bool,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -187,25 +190,27 @@ pub struct Put {
 /// `hearsay intercept`.
 #[derive(Debug, Subcommand)]
 pub enum Intercept {
-    /// Put the rules in force; twice is the same as once
+    /// Apply the rules; a second time changes nothing
     Apply(InterceptWhat),
-    /// Say what is in force, what is missing, and what may bypass it
+    /// Show which rules are set, which are missing, and which traffic may bypass them
     Check(InterceptWhat),
-    /// Take the rules away, and only ours
+    /// Remove the rules that hearsay set, and no others
     Remove(InterceptWhat),
 }
 
 /// What to intercept.
 #[derive(Debug, Args)]
 pub struct InterceptWhat {
-    /// An interface whose clients are served; may be given more than once [default: as the running daemon has it, else as configured]
+    /// An interface whose clients' connections are intercepted; may be given more than once
+    /// [default: the running daemon's, else the configured ones]
     #[arg(long, value_name = "IFACE")]
     pub interface: Vec<String>,
-    /// The port of the transparent listener [default: as the running daemon has it, else as configured, or 3130]
+    /// The port of the transparent listener [default: the running daemon's, else the configured
+    /// one, or 3130]
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
-    /// A port that is intercepted; may be given more than once [default: as the running daemon has it, else
-    /// as configured, or 80]
+    /// A destination port to intercept; may be given more than once [default: the running daemon's,
+    /// else the configured ones, or 80]
     #[arg(long, value_name = "PORT")]
     pub dport: Vec<u16>,
     /// Report as JSON
@@ -218,7 +223,7 @@ fn schemes() -> impl TypedValueParser<Value = Selection> {
 }
 
 impl Run {
-    /// What it says over the file.
+    /// The settings of the command line that override the file's.
     pub fn overrides(&self, control: Option<PathBuf>) -> Overrides {
         Overrides {
             listen: self.listen.clone(),

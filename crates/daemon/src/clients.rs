@@ -35,22 +35,24 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
-/// Descriptors for everything else: peers, the store, the control socket, idle connections to origins.
+/// File descriptors that are not for clients: peers, the store, the control socket, idle
+/// connections to origins.
 const DESCRIPTORS_KEPT: u64 = crate::links::DESCRIPTORS + 256;
-/// A client has so long for the head of its next request.
+/// How long a client may take to send the head of its next request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Which port a client came in by.
+/// The kind of listener that accepted a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenerKind {
-    /// The explicit proxy's.
+    /// The explicit proxy's listener.
     Explicit,
-    /// The one that TPROXY rules point to.
+    /// The listener that the TPROXY rules point to.
     Transparent,
 }
 
-/// How many clients the descriptors suffice for, after asking for as many as we are allowed: a client
-/// that is being served needs one for itself and one for its origin.
+/// Raises the limit of file descriptors as far as allowed, and returns how many clients they
+/// suffice for. A client that is being served needs one descriptor for itself and one for its
+/// origin.
 pub fn connections_max() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     let wanted = 2 * CONNECTIONS_MAX as u64 + DESCRIPTORS_KEPT;
@@ -58,7 +60,7 @@ pub fn connections_max() -> usize {
     if limit.current.is_some_and(|current| current < raised) {
         limit.current = Some(raised);
         if let Err(error) = setrlimit(Resource::Nofile, limit) {
-            tracing::warn!(%error, "cannot have more descriptors: fewer clients at one time");
+            tracing::warn!(%error, "cannot raise the limit of file descriptors: fewer clients are served at one time");
         }
     }
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(wanted);
@@ -66,12 +68,14 @@ pub fn connections_max() -> usize {
     usize::try_from(clients).unwrap_or(CONNECTIONS_MAX).clamp(16, CONNECTIONS_MAX)
 }
 
-/// Takes clients in; never returns.
+/// Accepts clients; never returns.
 pub async fn accept(driver: Driver, listener: TcpListener, kind: ListenerKind) {
     let own_port = listener.local_addr().map_or(0, |address| address.port());
     let mut gate = match Gate::new(listener) {
         Ok(gate) => gate,
-        Err(error) => return tracing::error!(%error, "a port cannot be used: restart the daemon"),
+        Err(error) => {
+            return tracing::error!(%error, "cannot use a listening socket: restart the daemon");
+        }
     };
     let acceptor = Acceptor { driver, kind, own_port };
     loop {
@@ -89,7 +93,7 @@ pub async fn accept(driver: Driver, listener: TcpListener, kind: ListenerKind) {
     }
 }
 
-/// Where clients come in by one port.
+/// What the accept loop of one port needs for each client.
 struct Acceptor {
     driver: Driver,
     kind: ListenerKind,
@@ -97,13 +101,14 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    /// Takes a client in, or answers that there is no room; whether the next one may come.
+    /// Serves a client, or refuses it for lack of room. `false`: the caller is to stop listening
+    /// until there is room.
     fn admit(&self, stream: TcpStream, client: SocketAddr) -> bool {
         let network = network(&stream, client);
         match self.driver.limit().arrive(network) {
             Ok(permit) => self.receive(stream, client, permit),
             Err(Refused::Share) => {
-                tracing::debug!(%client, "it has its share of all connections: refused");
+                tracing::debug!(%client, "refused: its network has its share of all connections");
                 if self.kind == ListenerKind::Explicit {
                     turn_away(stream, OVER_SHARE);
                 }
@@ -122,10 +127,11 @@ impl Acceptor {
         true
     }
 
-    /// Lets new connections go straight to their origins until there is room. Those that wait to be accepted
-    /// are taken in: the kernel has told their clients that they are connected.
+    /// Stops listening until there is room; meanwhile new connections bypass the daemon.
+    /// Connections in the kernel's accept queue are served first: their clients are already
+    /// connected.
     async fn keep_away(&self, gate: &mut Gate) {
-        tracing::info!("no room for more clients: new connections go past");
+        tracing::info!("no room for more clients: new connections bypass the daemon");
         while let Some((stream, client)) = gate.accept_waiting() {
             let permit = self.driver.limit().take(network(&stream, client));
             self.receive(stream, client, permit);
@@ -157,20 +163,22 @@ impl Acceptor {
     }
 }
 
-/// Whom a client's connection counts for; `None`: this machine.
+/// The network whose share of connections the client counts towards; `None` if the client is on
+/// this machine.
 fn network(stream: &TcpStream, client: SocketAddr) -> Option<Network> {
     let here = stream.local_addr().map(|address| address.ip());
     let is_here = is_at_home(client.ip(), here);
     (!is_here).then(|| Network::of(client.ip()))
 }
 
-/// Whether a client is on this machine: who dials an address of its own machine does so from that address.
+/// Whether a client is on this machine: the kernel then uses the dialled address as the source
+/// address too.
 fn is_at_home(client: IpAddr, here: std::io::Result<IpAddr>) -> bool {
     let near = client.to_canonical();
     near.is_loopback() || here.is_ok_and(|here| here.to_canonical() == near)
 }
 
-/// A client that meant to dial somebody else.
+/// Serves a client whose connection to an origin was intercepted.
 async fn intercepted(
     driver: Driver,
     mut stream: Client,
@@ -180,8 +188,9 @@ async fn intercepted(
 ) {
     let Ok(dialled) = stream.local_addr() else { return };
     if dialled.port() == own_port && is_own(dialled.ip().to_canonical()) != Some(false) {
-        // It meant us, and no rule brought it here: we would dial ourselves, again and again.
-        tracing::debug!(%client, "it dialled the transparent port itself: refused");
+        // It dialled this listener itself, and no rule redirected it. To relay it would make the
+        // daemon dial itself without end.
+        tracing::debug!(%client, "refused: it dialled the transparent port itself");
         return;
     }
     let first = tokio::select! {
@@ -222,20 +231,20 @@ async fn converse(
     let (exit, server) = (Rc::<Exit>::default(), Rc::clone(&permit));
     let (way_out, relayed) = (Rc::clone(&exit), driver.clone());
     let service = service_fn(move |request| {
-        let turn = Pipelined::begin(&signs, &server);
+        let pipelined = Pipelined::begin(&signs, &server);
         let (driver, refused, permit) = (driver.clone(), signs.refused(), Rc::clone(&server));
         let exit = Rc::clone(&way_out);
         exit.requests.set(exit.requests.get() + 1);
         async move {
-            Ok::<_, Infallible>(match (refused, turn.window()) {
-                (Some(refusal), _) => refuse(driver, refusal, client, turn),
+            Ok::<_, Infallible>(match (refused, pipelined.window()) {
+                (Some(refusal), _) => refuse(driver, refusal, client, pipelined),
                 (None, Some(window)) => {
-                    match serve(driver, request, caller, turn, window, permit).await {
+                    match serve(driver, request, caller, pipelined, window, permit).await {
                         Answer::Response(response) => response,
                         Answer::Past(past) => exit.leave(past).await,
                     }
                 }
-                (None, None) => decline(driver, entrance, turn, &permit).await,
+                (None, None) => decline(driver, entrance, pipelined, &permit).await,
             })
         }
     });
@@ -251,7 +260,8 @@ async fn converse(
         }
         permit.meter().awake();
         let mut polled = Pin::new(&mut connection).poll(cx);
-        // Only now: what the client has said by this time is a request that is under way.
+        // Only after the poll, which has read what the client sent before the stop: such a request
+        // is still answered.
         if polled.is_pending() && permit.is_finishing() && !permit.meter().has_head() {
             Pin::new(&mut connection).graceful_shutdown();
             polled = Pin::new(&mut connection).poll(cx);
@@ -272,10 +282,10 @@ async fn converse(
                 join(&relayed, &mut near, &mut origin, &first, &permit).await;
             }
         }
-        // Some of an earlier answer may not have been written yet. A client whose next request finds the
-        // connection closed asks it again on a new one (RFC 9112 §9.3.1).
+        // Bytes of an earlier response may still be unsent, so the connection is closed instead of
+        // joined. The client repeats its request on a new connection (RFC 9112 §9.3.1).
         Ended::Past(_) => {
-            tracing::debug!(%client, "an answer that cannot be read: its client is to ask anew");
+            tracing::debug!(%client, "cannot parse a response: closing the connection, so that the client repeats its request");
         }
         Ended::Served(Err(error)) => {
             tracing::debug!(%client, %error, "a client's connection ended")
@@ -284,42 +294,43 @@ async fn converse(
     }
 }
 
-/// How a connection's time as HTTP ended.
+/// How HTTP ended on a connection.
 enum Ended {
     Served(hyper::Result<()>),
-    /// It is to be joined with an origin's.
+    /// The connection is to be joined with one to an origin.
     Past(Past),
 }
 
-/// How a connection leaves HTTP without an answer.
+/// How a connection leaves HTTP without a response.
 #[derive(Default)]
 struct Exit {
-    /// Requests that came by it.
+    /// Requests on the connection so far.
     requests: Cell<u64>,
-    /// Whom it is to be joined with.
+    /// The connection to join it with.
     past: Cell<Option<Past>>,
 }
 
 impl Exit {
-    /// Never returns: the connection goes, and this with it.
+    /// Hands over the origin's connection. Never returns: the caller drops this future together
+    /// with the HTTP connection.
     async fn leave(&self, past: Past) -> Response<ResponseBody> {
         self.past.set(Some(past));
         std::future::pending().await
     }
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 enum Answer {
     Response(Response<ResponseBody>),
-    /// The origin itself is to answer it.
+    /// The client is joined with the origin, which answers it directly.
     Past(Past),
 }
 
-/// Who asks on a connection.
+/// The client of a connection, and how it reached us.
 #[derive(Clone, Copy)]
 struct Caller {
     client: IpAddr,
-    /// On this machine.
+    /// The client is on this machine.
     at_home: bool,
     behind_uplink: bool,
     entrance: Entrance,
@@ -329,7 +340,7 @@ async fn serve(
     driver: Driver,
     mut request: Request<Incoming>,
     Caller { client, at_home, behind_uplink, entrance }: Caller,
-    turn: Pipelined,
+    pipelined: Pipelined,
     window: u64,
     permit: Rc<Permit>,
 ) -> Answer {
@@ -353,14 +364,14 @@ async fn serve(
         entrance,
     };
     driver.feed(Input::Client(ClientInput::Request(id, Box::new(request))));
-    // Whoever breaks off from here on leaves through this value.
+    // From here on, if the client goes, the drop of this value tells the engine.
     let mut content = ResponseBody {
         driver,
         id,
         outbox,
         left: None,
         window: ClientWindow::new(window),
-        _turn: turn,
+        _pipelined: pipelined,
     };
     content.driver.feed(Input::Client(ClientInput::Credit(id, window)));
     match poll_fn(|cx| content.poll_head(cx)).await {
@@ -380,14 +391,14 @@ async fn serve(
     }
 }
 
-/// What a request is to make of its connection.
+/// What the request asks to turn its connection into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UpgradeKind {
-    /// Nothing: it wants an answer.
+    /// Nothing: a plain request for a response.
     Answer,
-    /// A tunnel.
+    /// A tunnel (`CONNECT`).
     Tunnel,
-    /// Another protocol, if the origin knows it.
+    /// Another protocol (`Upgrade`), if the origin agrees.
     Upgrade,
 }
 
@@ -402,7 +413,8 @@ impl UpgradeKind {
         }
     }
 
-    /// Whether such an answer leaves the connection to HTTP, though what follows was not screened.
+    /// Whether the connection stays HTTP after a request to leave it was refused. The bytes after
+    /// such a request were not screened, so the connection must close.
     fn leaves_unscreened(self, status: StatusCode) -> bool {
         match self {
             Self::Answer => false,
@@ -427,19 +439,20 @@ fn refuse(
     driver: Driver,
     refusal: Refusal,
     client: IpAddr,
-    turn: Pipelined,
+    pipelined: Pipelined,
 ) -> Response<ResponseBody> {
     tracing::info!(%client, "refused a request: {refusal}");
     let text = Bytes::from(format!("{refusal}\n"));
-    say(driver, refusal.status(), HeaderMap::new(), text, turn)
+    say(driver, refusal.status(), HeaderMap::new(), text, pipelined)
 }
 
-/// There is no room for one more request on an open connection. Who asks a proxy is told so. Who meant to ask
-/// an origin is left: it asks anew, as clients do (RFC 9112 §9.3.1), and its new connection goes past us.
+/// Refuses a request on an open connection for lack of room. A client of the explicit proxy gets a
+/// 503. An intercepted connection is closed: the client repeats its request (RFC 9112 §9.3.1), and
+/// its new connection bypasses the daemon.
 async fn decline(
     driver: Driver,
     entrance: Entrance,
-    turn: Pipelined,
+    pipelined: Pipelined,
     permit: &Permit,
 ) -> Response<ResponseBody> {
     if entrance != Entrance::Explicit {
@@ -449,7 +462,7 @@ async fn decline(
     driver.limit().count_refused();
     let mut headers = HeaderMap::new();
     headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
-    say(driver, StatusCode::SERVICE_UNAVAILABLE, headers, Bytes::from_static(NO_ROOM), turn)
+    say(driver, StatusCode::SERVICE_UNAVAILABLE, headers, Bytes::from_static(NO_ROOM), pipelined)
 }
 
 /// Answers without the engine, and ends the connection.
@@ -458,7 +471,7 @@ fn say(
     status: StatusCode,
     mut headers: HeaderMap,
     text: Bytes,
-    turn: Pipelined,
+    pipelined: Pipelined,
 ) -> Response<ResponseBody> {
     let (id, outbox) = driver.open();
     let left = Some(text.len() as u64);
@@ -466,11 +479,11 @@ fn say(
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     outbox.borrow_mut().leave_all(text);
     let head = Head { status, headers, length: left };
-    // The engine knows nothing of it.
+    // The engine has no such exchange, so it gets no credit.
     let window = ClientWindow::default();
     respond(
         head,
-        ResponseBody { driver, id, outbox, left, window, _turn: turn },
+        ResponseBody { driver, id, outbox, left, window, _pipelined: pipelined },
         UpgradeKind::Answer,
     )
 }

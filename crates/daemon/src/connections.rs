@@ -1,7 +1,7 @@
-//! Connections of clients as `node::driver::admission` counts them, and what it says told to those who serve them.
-//!
-//! *What this is:* [`ConnectionLimit`], all of them; a [`Permit`] is one connection's, from its acceptance to its end,
-//! through whatever hands it goes. *What it never does:* decide, or touch a socket.
+//! Clients' connections: `node::driver::admission` counts them and decides which to close; this
+//! tells the tasks that serve them. *What this is:* [`ConnectionLimit`] holds all connections. A
+//! [`Permit`] belongs to one, from its acceptance to its end, also as a tunnel. *What it never
+//! does:* decide, or touch a socket.
 
 use host::clock::Clock;
 use node::driver::Network;
@@ -15,55 +15,57 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// After a failed accept, as when descriptors run out, there is a pause.
+/// The pause after a failed accept, for instance when file descriptors run out.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// While there is no room, it is looked for at least this often: heads and tunnels get older.
+/// How often at least to check for room while there is none: with time, slow heads and old tunnels
+/// may be closed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// All places.
+/// All connections of clients.
 pub struct ConnectionLimit {
     admission: RefCell<Admission>,
     clock: Clock,
     told: RefCell<HashMap<Slot, Rc<Told>>>,
-    /// Some wait for room.
+    /// An accept loop waits for room.
     is_full: Cell<bool>,
     room: Notify,
-    /// Every connection ends when what is under way on it is done.
+    /// The daemon stops: each connection ends after its current request.
     is_finishing: Cell<bool>,
     passed: Cell<u64>,
     refused: Cell<u64>,
 }
 
-/// What is said to the task that serves a connection.
+/// What the task that serves a connection is told.
 #[derive(Default)]
 struct Told {
     is_closed: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
-/// A connection's place, for as long as it is held: until the last byte of a tunnel.
+/// The right to one connection. It lasts until the connection ends; for a tunnel, until its last
+/// byte.
 pub struct Permit {
     limit: Rc<ConnectionLimit>,
     slot: Slot,
     meter: Arc<Meter>,
     told: Rc<Told>,
-    turn: Cell<Progress>,
+    progress: Cell<Progress>,
 }
 
-/// How far the request on a connection is.
+/// The progress of the request on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Progress {
-    /// There is none.
+    /// There is no request.
     #[default]
     Over,
-    /// It is being answered.
+    /// The response is being produced.
     Answering,
-    /// All of the answer was handed to the connection, which may still keep a part of it.
+    /// hyper has the whole response, but may not have written all of it to the socket.
     Sending,
 }
 
 impl ConnectionLimit {
-    /// For this many connections, in this much memory.
+    /// A limit for this many connections and this memory budget, in bytes.
     pub fn new(connections_max: usize, memory_bytes: u64) -> Rc<Self> {
         Rc::new(Self {
             admission: RefCell::new(Admission::new(connections_max, memory_bytes)),
@@ -77,14 +79,15 @@ impl ConnectionLimit {
         })
     }
 
-    /// A place for a client that has connected; `None` is one of this machine.
+    /// A permit for a client that has connected; `network` is `None` for a client on this machine.
     pub fn arrive(self: &Rc<Self>, network: Option<Network>) -> Result<Rc<Permit>, Refused> {
         let meter = Arc::<Meter>::default();
         let slot = self.with(|it, now| it.arrive(now, network, Arc::clone(&meter)))?;
         Ok(self.permit(slot, meter))
     }
 
-    /// A place for a client that was accepted already, while new ones are kept away.
+    /// A permit for a client that the kernel accepted before new ones were kept away; never
+    /// refused.
     pub fn take(self: &Rc<Self>, network: Option<Network>) -> Rc<Permit> {
         let meter = Arc::<Meter>::default();
         let slot = self.with(|it, now| it.take(now, network, Arc::clone(&meter)));
@@ -94,7 +97,7 @@ impl ConnectionLimit {
     fn permit(self: &Rc<Self>, slot: Slot, meter: Arc<Meter>) -> Rc<Permit> {
         let told = Rc::<Told>::default();
         self.told.borrow_mut().insert(slot, Rc::clone(&told));
-        Rc::new(Permit { limit: Rc::clone(self), slot, meter, told, turn: Cell::default() })
+        Rc::new(Permit { limit: Rc::clone(self), slot, meter, told, progress: Cell::default() })
     }
 
     /// Waits until there is room again.
@@ -102,13 +105,13 @@ impl ConnectionLimit {
         self.passed.set(self.passed.get() + 1);
         self.is_full.set(true);
         while !self.with(|it, now| it.is_relieved(now)) {
-            // Whether it was told or not, it looks.
+            // Woken or timed out: check again.
             let _ = tokio::time::timeout(LOOK_EVERY, self.room.notified()).await;
         }
         self.is_full.set(false);
     }
 
-    /// Closes who is too slow, from time to time; never returns.
+    /// Closes clients that are too slow, at intervals; never returns.
     pub async fn tend(&self) {
         loop {
             tokio::time::sleep(SWEEP_EVERY).await;
@@ -116,38 +119,38 @@ impl ConnectionLimit {
         }
     }
 
-    /// From here on every connection ends when what is under way on it is done.
+    /// From here on each connection ends after its current request.
     pub fn finish(&self) {
         self.is_finishing.set(true);
         self.told.borrow().values().for_each(|told| told.wake());
     }
 
-    /// A connection was answered that there is no room.
+    /// Counts a 503 for lack of room.
     pub fn count_refused(&self) {
         self.refused.set(self.refused.get() + 1);
     }
 
-    /// Connections that are there.
+    /// How many connections are open.
     pub fn len(&self) -> usize {
         self.told.borrow().len()
     }
 
-    /// What was counted since the start.
+    /// The counters since the start.
     pub fn counters(&self) -> Counters {
         self.admission.borrow().counters()
     }
 
-    /// How often the transparent port stopped listening for want of room.
+    /// How often the transparent port stopped listening for lack of room.
     pub fn passed(&self) -> u64 {
         self.passed.get()
     }
 
-    /// How many connections were answered that there is no room.
+    /// How many requests and connections got a 503 for lack of room.
     pub fn refused(&self) -> u64 {
         self.refused.get()
     }
 
-    /// Does something, and tells those who are to be closed for it.
+    /// Calls `what`, then tells the connections that admission decided to close.
     fn with<T>(&self, what: impl FnOnce(&mut Admission, wire::Instant) -> T) -> T {
         let mut admission = self.admission.borrow_mut();
         let outcome = what(&mut admission, self.clock.now());
@@ -160,7 +163,7 @@ impl ConnectionLimit {
         outcome
     }
 
-    /// There may be room now.
+    /// Wakes the accept loop that waits for room, if there is one.
     fn freed(&self) {
         if self.is_full.get() {
             self.room.notify_one();
@@ -182,39 +185,41 @@ impl Told {
 }
 
 impl Permit {
-    /// What counts on this connection.
+    /// The meter that counts the connection's bytes.
     pub fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.meter)
     }
 
-    /// A request is to be answered: how many bytes may be on their way; `None`: there is no room.
+    /// Begins a request. Returns how many bytes of its response may be in flight; `None`: there is
+    /// no room for it.
     pub fn begin(&self) -> Option<u64> {
         let window = self.limit.with(|it, now| it.begin(now, self.slot));
-        self.turn.set(if window.is_some() { Progress::Answering } else { Progress::Over });
+        self.progress.set(if window.is_some() { Progress::Answering } else { Progress::Over });
         window
     }
 
-    /// All of the answer was handed to the connection. The turn ends at the first [`look`](Self::look) that finds
-    /// nothing of it in our memory.
+    /// The connection has the whole response. The request ends at the first [`look`](Self::look)
+    /// that finds no unsent byte of it.
     pub fn end(&self) {
-        if self.turn.get() == Progress::Answering {
-            self.turn.set(Progress::Sending);
+        if self.progress.get() == Progress::Answering {
+            self.progress.set(Progress::Sending);
         }
     }
 
-    /// The connection is passed on unlooked at from here on.
+    /// From here on the connection is a tunnel.
     pub fn tunnel(&self) {
         self.limit.with(|it, now| it.tunnel(now, self.slot));
     }
 
-    /// The connection was polled: the last of an answer may have gone, or a part of a head come.
+    /// To be called after each poll of the connection: the last bytes of a response may have been
+    /// sent, or the first bytes of a head read.
     pub fn look(&self) {
-        if self.turn.get() == Progress::Sending && !self.meter.is_unsent() {
-            self.turn.set(Progress::Over);
+        if self.progress.get() == Progress::Sending && !self.meter.is_unsent() {
+            self.progress.set(Progress::Over);
             self.limit.with(|it, now| it.end(now, self.slot));
             self.limit.freed();
         }
-        if self.meter.has_head() && self.turn.get() == Progress::Over {
+        if self.meter.has_head() && self.progress.get() == Progress::Over {
             let has_room = self.limit.with(|it, now| it.head(now, self.slot));
             if !has_room {
                 self.close();
@@ -222,12 +227,12 @@ impl Permit {
         }
     }
 
-    /// The connection is to end when what is under way on it is done.
+    /// Whether the connection is to end after its current request.
     pub fn is_finishing(&self) -> bool {
         self.limit.is_finishing.get()
     }
 
-    /// The connection is to end now.
+    /// Tells the connection's task to end it now.
     pub fn close(&self) {
         self.told.close();
     }

@@ -1,30 +1,31 @@
-//! The end: what is under way gets time to finish, unless somebody insists.
+//! Shutdown: open connections get time to finish, unless the daemon is told again to stop.
 
 use crate::driver::Driver;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// What is under way for peers and for `hearsay put` gets this long at most: who misses it takes another way.
+/// Exchanges of peers and of `hearsay put` get at most this long: a peer can ask another node, and
+/// a `put` can be run again.
 const OTHERS: Duration = Duration::from_secs(3);
-/// How often it is looked whether all is done.
+/// How often to check whether all have finished.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Waits until nobody is being served, as long as the operator gives, and not after `insisted`.
+/// Waits until every connection has ended, at most for `patience`, or until `insisted`.
 pub async fn drain(driver: &Driver, patience: Duration, insisted: impl Future<Output = ()>) {
     let open = || driver.limit().len();
     driver.limit().finish();
-    // Those that idle end at once.
+    // Idle connections end at once.
     tokio::task::yield_now().await;
     if open() > 0 && !patience.is_zero() {
-        tracing::info!(open = open(), ?patience, "stopping: open connections may finish");
+        tracing::info!(open = open(), ?patience, "stopping: waiting for open connections");
     }
     let deadline = Instant::now() + patience;
     tokio::select! {
         () = done(driver, deadline) => {}
-        () = insisted => tracing::info!("told again to stop"),
+        () = insisted => tracing::info!("a second signal: stopping at once"),
     }
     if open() > 0 {
-        tracing::info!(open = open(), "not all clients had finished");
+        tracing::info!(open = open(), "some clients had not finished");
     }
 }
 
@@ -39,7 +40,7 @@ async fn done(driver: &Driver, deadline: Instant) {
             sleep(LOOK_EVERY).await;
         }
     };
-    // Connections that have not finished by then are dropped.
+    // Connections that are open after the deadline are dropped.
     let _ = timeout_at(deadline, clients).await;
     let _ = timeout_at(deadline.min(Instant::now() + OTHERS), others).await;
 }

@@ -1,5 +1,5 @@
-//! The engine's driver: gives it what happens, and does what it says. Everything here runs on one
-//! thread; a hit is answered within the call that brings the request.
+//! The engine's driver: feeds it inputs, and performs its outputs. Everything here runs on one
+//! thread; a hit whose chunks are in memory is answered within the call that feeds the request.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
@@ -28,15 +28,15 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
 use wire::{Date, NodeId, Oid, PublicKey};
 
-/// The driver; cloned into every task.
+/// A handle to the driver; each task has a clone.
 #[derive(Clone)]
 pub struct Driver(Rc<Inner>);
 
 struct Inner {
     state: RefCell<State>,
-    /// When the engine is going to be woken.
+    /// When the timer task will wake the engine.
     armed: Cell<Option<wire::Instant>>,
-    /// It wants to be woken earlier than that.
+    /// Tells the timer task that the engine needs to be woken earlier.
     rearm: Notify,
     pub pool: Pool,
     limit: Rc<ConnectionLimit>,
@@ -56,31 +56,31 @@ struct State {
     exchanges: u64,
 }
 
-/// Where the engine leaves what a client is to get.
+/// An exchange's outbox: the engine's outputs for one client, until the client's task takes them.
 #[derive(Default)]
 pub struct Outbox {
     /// The head, until it is taken.
     pub head: Option<Head>,
-    /// Content on its way.
+    /// Content that the client's task has not taken yet.
     pub queue: VecDeque<Bytes>,
-    /// How it ended, once it has.
+    /// How the response ended, once it has.
     pub end: Option<End>,
-    /// Who waits for any of these.
+    /// The task that waits for an output.
     pub waker: Option<Waker>,
-    /// What came of publishing, or of taking something back.
+    /// The result of a `put` or of its withdrawal.
     pub published: Option<Result<Oid, PutError>>,
-    /// The request's content, until somebody sends it on.
+    /// The request's content, until it is sent to an origin or stored.
     pub content: Option<Incoming>,
-    /// The request with which the client's connection is to be joined with its origin's, instead of an answer.
+    /// Instead of a response: the request to send first when the client is joined to its origin.
     pub past: Option<Box<Fetch>>,
-    /// The connection itself, once it is no longer HTTP.
+    /// The client's connection, if the request may turn it into a tunnel or another protocol.
     pub upgrade: Option<Upgrade>,
 }
 
-/// A connection that may leave HTTP, and the place that it keeps then.
+/// A connection that may leave HTTP, and the permit that it keeps.
 pub type Upgrade = (OnUpgrade, Rc<Permit>);
 
-/// A connection to an origin that nobody reads here, and what is to be sent there first.
+/// A connection to an origin, to be joined with its client's, and the bytes to send on it first.
 pub struct Past {
     pub origin: TcpStream,
     pub first: Vec<u8>,
@@ -89,22 +89,22 @@ pub struct Past {
 /// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It is complete.
+    /// All of it was put in the outbox.
     Complete,
     /// It cannot be completed.
     Broken,
 }
 
-/// How much of an origin's content may be taken.
+/// Flow-control credit: how much of an origin's content may be read.
 #[derive(Default)]
 pub struct BodyCredit {
     pub grants: Cell<Grants>,
-    /// Tells of more that may be taken.
+    /// Notified when the engine grants more.
     pub opened: Notify,
 }
 
 impl Driver {
-    /// Drives the engine of the router of this name, for clients in these places.
+    /// Drives the engine of the router of this name, whose clients' connections this limit counts.
     pub fn new(
         mut node: Node,
         name: String,
@@ -134,7 +134,7 @@ impl Driver {
         }))
     }
 
-    /// Tells the engine what happened, and does all that it says, until it says no more.
+    /// Gives the engine an input, and performs its outputs until there are none left.
     pub fn feed(&self, input: Input) {
         let state = &mut *self.0.state.borrow_mut();
         state.pending.push_back(input);
@@ -146,7 +146,8 @@ impl Driver {
             }
             engine_log::drain(&state.name, state.node.events());
         }
-        // Whoever is woken too early only looks again: most inputs move what is due to a later time.
+        // The timer is rearmed only for an earlier deadline. Most inputs postpone the deadline; a
+        // wake-up that is too early is harmless.
         let armed = self.0.armed.get();
         let wanted = state.node.poll_timeout();
         if wanted.is_some_and(|(at, _)| armed.is_none_or(|armed| at < armed)) {
@@ -154,7 +155,7 @@ impl Driver {
         }
     }
 
-    /// Wakes the engine whenever it wants to be woken; never returns.
+    /// Feeds a tick at each of the engine's deadlines; never returns.
     pub async fn tick(&self) {
         loop {
             let clock = {
@@ -171,7 +172,7 @@ impl Driver {
         }
     }
 
-    /// A new exchange, and where its answer will be left.
+    /// Opens an exchange; returns its id and its outbox.
     pub fn open(&self) -> (ExchangeId, Rc<RefCell<Outbox>>) {
         let mut state = self.0.state.borrow_mut();
         state.exchanges += 1;
@@ -180,7 +181,7 @@ impl Driver {
         (id, outbox)
     }
 
-    /// An exchange's client has left, or has everything.
+    /// Closes an exchange: its client has left, or has the whole response.
     pub fn close(&self, id: ExchangeId) {
         let removed = self.0.state.borrow_mut().outboxes.remove(&id);
         if removed.is_some() {
@@ -188,12 +189,12 @@ impl Driver {
         }
     }
 
-    /// A transfer has ended, or was broken off.
+    /// Forgets a fetch that has ended or failed.
     pub fn fetched(&self, id: FetchId) {
         self.0.state.borrow_mut().fetches.remove(&id);
     }
 
-    /// Where an exchange's answer is left.
+    /// The outbox of an open exchange.
     pub fn outbox(&self, id: ExchangeId) -> Option<Rc<RefCell<Outbox>>> {
         self.0.state.borrow().outboxes.get(&id).cloned()
     }
@@ -203,52 +204,52 @@ impl Driver {
         self.0.state.borrow().clock
     }
 
-    /// Connections to origins.
+    /// The pool of connections to origins.
     pub fn pool(&self) -> &Pool {
         &self.0.pool
     }
 
-    /// Connections of clients.
+    /// The limit of clients' connections.
     pub fn limit(&self) -> &Rc<ConnectionLimit> {
         &self.0.limit
     }
 
-    /// Connections with peers.
+    /// The links to peers.
     pub fn links(&self) -> &Links {
         &self.0.links
     }
 
-    /// Bytes that crossed unlooked at.
+    /// Bytes that were relayed without parsing.
     pub fn relayed(&self) -> &Cell<u64> {
         &self.0.relayed
     }
 
-    /// What the engine has counted.
+    /// The engine's counters and gauges.
     pub fn report(&self) -> Report {
         self.0.state.borrow().node.report()
     }
 
-    /// The answer to a client for which an origin was dialled in vain.
+    /// The response to a client whose origin could not be dialled.
     pub fn dialled_in_vain(&self, error: FetchError) -> (Head, Bytes) {
         node::dialled_in_vain(&self.0.state.borrow().name, error)
     }
 
-    /// The peers that are there.
+    /// The connected peers.
     pub fn peers(&self) -> Vec<PeerInfo> {
         self.0.state.borrow().node.peers()
     }
 
-    /// All that is published here.
+    /// The objects that are published on this node.
     pub fn published(&self) -> Result<Vec<PublishedInfo>, PutError> {
         self.0.state.borrow().node.published()
     }
 
-    /// Who this node is to its peers, if it is in a mesh.
+    /// The node's id and public key, if it is in a mesh.
     pub fn identity(&self) -> Option<(NodeId, PublicKey)> {
         self.0.state.borrow().node.identity()
     }
 
-    /// Looks at the store.
+    /// Calls `look` with the store.
     pub fn with_disk<T>(&self, look: impl FnOnce(&Disk) -> T) -> T {
         look(&self.0.state.borrow().disk)
     }
@@ -268,7 +269,7 @@ impl Driver {
                 state.pending.extend(state.disk.perform(output).map(Input::Store));
             }
             Output::Name(host, client) => self.resolve(host, client),
-            // There is no socket for it yet, and no engine that sends one.
+            // No engine sends datagrams yet, and no socket exists for them.
             Output::Datagram(..) => {}
             Output::Notice(text) => tracing::warn!("{text}"),
         }
@@ -361,14 +362,14 @@ impl State {
 }
 
 impl Outbox {
-    /// Leaves the whole content of an answer.
+    /// Puts the whole content of a response.
     pub fn leave_all(&mut self, text: Bytes) {
         self.queue.push_back(text);
         self.end = Some(End::Complete);
     }
 }
 
-/// Wakes whoever waits at a port.
+/// Wakes the task that waits at an outbox.
 pub fn wake(outbox: &RefCell<Outbox>) {
     let waker = outbox.borrow_mut().waker.take();
     if let Some(waker) = waker {

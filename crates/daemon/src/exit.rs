@@ -1,32 +1,32 @@
-//! How a command ends: the exit codes, which scripts may rely on.
+//! The exit codes of commands. Scripts may rely on them.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why a command did not do what it was asked to; the number is the exit code (0 is success).
+/// Why a command failed; the number is the exit code (0 is success).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It was tried and failed.
+    /// The command was tried and failed.
     Failed = 1,
     /// The command line or the configuration is wrong; nothing was tried.
     Usage = 2,
     /// No daemon answers.
     Unreachable = 3,
-    /// What arrived is not what was promised.
+    /// The content does not match its digest, OID, manifest or length.
     Unverified = 4,
 }
 
-/// The end of a command that failed.
+/// A command's failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
-    /// What went wrong, and what to do.
+    /// The cause, and what the user can do.
     pub message: String,
 }
 
 impl Failure {
-    /// It was tried and failed.
+    /// The command was tried and failed.
     pub fn failed(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Failed, message: message.to_string() }
     }
@@ -41,7 +41,7 @@ impl Failure {
         Self { exit: Exit::Unreachable, message: message.to_string() }
     }
 
-    /// What arrived is not what was promised.
+    /// The content does not match its digest, OID, manifest or length.
     pub fn unverified(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Unverified, message: message.to_string() }
     }

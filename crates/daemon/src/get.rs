@@ -1,9 +1,8 @@
-//! `hearsay get`: a download through the running daemon that survives a bad link, and proves what it got.
-//!
-//! *What this is:* the course of one download. `get/part.rs` keeps what has arrived, `get/answer.rs`
-//! decides what a response means for it, `get/fetch.rs` talks to the proxy, `get/verify.rs` checks what
-//! lies on disk. *What it never does:* join two versions of a file; give a file its name before it has
-//! been verified; fetch https. *Where to start:* [`Job::run`].
+//! `hearsay get`: downloads a file through the running daemon, resumes after failures, and verifies
+//! it. *What this is:* the steps of one download. `get/part.rs` stores what has arrived,
+//! `get/answer.rs` decides what to do with a response, `get/fetch.rs` talks to the proxy,
+//! `get/verify.rs` verifies the file. *What it never does:* join two versions of a file; give a
+//! file its name before it has been verified; fetch https. *Where to start:* [`Job::run`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -46,20 +45,21 @@ const PAUSES: [Duration; 5] = [
 /// More redirects than this are a loop.
 const REDIRECTS_MAX: usize = 10;
 
-/// An origin that keeps refusing what it offered is not asked for ever.
+/// How often to start over when the origin refuses ranges that it offered.
 const RESTARTS_MAX: usize = 3;
 
-/// A manifest is closed a little after the last byte has gone out, so it is asked for again.
+/// The daemon stores the manifest shortly after it has sent the last byte, so `get` asks again
+/// after these pauses.
 const MANIFEST_PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::ZERO];
 
-/// More pages than this are no manifest.
+/// A manifest with more pages than this is not read to its end.
 const MANIFEST_PAGES_MAX: usize = 1 << 20;
 
-/// Why what has arrived cannot be continued.
-const ANEW: &str = "the origin names no version (a strong ETag), so the same command begins anew";
+/// Why a download cannot be resumed.
+const ANEW: &str = "the origin sends no strong validator (an ETag), so the same command starts over";
 
-/// Does what was asked, and says what came of it.
+/// Runs the download, and prints its report.
 pub async fn run(args: &Get, control: &[PathBuf]) -> Result<(), Failure> {
     let job = Job::new(args, control).await?;
     let outcome = tokio::select! {
@@ -76,10 +76,10 @@ pub async fn run(args: &Get, control: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is to be done.
+/// One download.
 struct Job<'a> {
     url: Uri,
-    /// The name by which it is asked for, if by one.
+    /// The OID, if the command was given one.
     oid: Option<Oid>,
     output: PathBuf,
     proxy: SocketAddr,
@@ -89,47 +89,47 @@ struct Job<'a> {
     bar: ProgressBar,
 }
 
-/// What came of it.
+/// The outcome of a download.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Report {
     url: String,
     file: PathBuf,
     bytes: u64,
-    /// Bytes that an earlier download had left.
+    /// Bytes from an earlier download.
     resumed_bytes: u64,
     seconds: f64,
-    /// Which cache answered; `None`: the origin.
+    /// The cache that answered; `None`: the origin.
     answered_by: Option<String>,
     cache_status: Option<String>,
     verified: Vec<String>,
     notes: Vec<String>,
 }
 
-/// A response that ended as it should.
+/// A response whose body arrived completely.
 #[derive(Default)]
 struct Arrived {
-    /// Where redirects led.
+    /// The URL after redirects.
     url: Uri,
-    /// Whether nothing of an earlier download is in it.
+    /// Whether the file has no bytes of an earlier download.
     is_from_the_start: bool,
     cache_status: Option<String>,
-    /// Only of a whole that came at once.
+    /// Only if one response carried the whole file.
     content_digest: Option<Sha256>,
 }
 
-/// Why a try did not bring the end of the file.
+/// Why a try did not complete the file.
 enum Broken {
-    /// No other try will.
+    /// Another try would fail too.
     For(Failure),
-    /// Another may, from where this one ended.
+    /// Another try may succeed, from where this one ended.
     Lost(Failure),
-    /// Another may, from the beginning.
+    /// Another try may succeed, from the beginning.
     StartOver,
 }
 
 impl<'a> Job<'a> {
     async fn new(args: &Get, control: &'a [PathBuf]) -> Result<Self, Failure> {
-        let (url, oid) = parse_wish(&args.url)?;
+        let (url, oid) = parse_target(&args.url)?;
         let sha256 = args.sha256.as_deref().map(|text| {
             let wrong = || Failure::usage("--sha256: expected 64 hexadecimal digits");
             digest::of_hex(text).ok_or_else(wrong)
@@ -172,7 +172,7 @@ impl<'a> Job<'a> {
             Ok(()) => part.finish(&self.output).map_err(|error| self.cannot_write(&error))?,
             Err(failure) if failure.exit == Exit::Unverified => {
                 part.condemn();
-                let kept = format!("{} is left to be looked at", path.display());
+                let kept = format!("{} is kept for inspection", path.display());
                 return Err(Failure::unverified(format!("{failure}; {kept}, and not resumed")));
             }
             Err(failure) => return Err(failure),
@@ -180,7 +180,8 @@ impl<'a> Job<'a> {
         Ok(report)
     }
 
-    /// Tries until the part is whole. What has arrived is never asked for again if that can be helped.
+    /// Tries until the file is complete. Each try requests only the missing rest, where the origin
+    /// allows that.
     async fn download(&self, part: &mut Part) -> Result<Arrived, Failure> {
         let (mut pauses, mut restarts) = (self.pauses.iter(), 0);
         let mut is_from_the_start = false;
@@ -206,7 +207,7 @@ impl<'a> Job<'a> {
                     if part.bytes() > before {
                         pauses = self.pauses.iter();
                     }
-                    // With nothing in hand the user decides; with something we go on by ourselves.
+                    // Only a download that can be resumed is retried; otherwise the user decides.
                     let pause = part.resumable().and_then(|_| pauses.next());
                     let Some(pause) = pause else { return Err(self.unfinished(part, &failure)) };
                     self.bar.set_message("waiting");
@@ -217,7 +218,7 @@ impl<'a> Job<'a> {
         Ok(Arrived { is_from_the_start, ..Arrived::default() })
     }
 
-    /// One request, or as many as redirects ask for.
+    /// Makes one request, and follows redirects.
     async fn attempt(&self, part: &mut Part) -> Result<Arrived, Broken> {
         let mut url = self.url.clone();
         for _ in 0..=REDIRECTS_MAX {
@@ -247,8 +248,8 @@ impl<'a> Job<'a> {
                     continue;
                 }
                 Answer::Refused(_) if self.has_no_holder(head.status) => {
-                    let why = "nobody in reach has the object of this name, or had it when asked";
-                    return Err(Broken::For(Failure::failed(format!("{}: {why}", self.wish()))));
+                    let why = "no reachable node had the object of this name when asked";
+                    return Err(Broken::For(Failure::failed(format!("{}: {why}", self.target()))));
                 }
                 Answer::Refused(why) => return Err(Broken::For(refused(&url, &why, &arrived))),
             }
@@ -277,7 +278,7 @@ impl<'a> Job<'a> {
         if let Some(length) = part.meta().length {
             self.bar.set_length(length);
         }
-        // What was there already says nothing about the rate.
+        // Bytes of an earlier download do not count towards the rate.
         self.bar.set_position(part.bytes());
         self.bar.reset_eta();
     }
@@ -286,7 +287,8 @@ impl<'a> Job<'a> {
         part.begin(meta).map_err(|error| self.cannot_write(&error))
     }
 
-    /// Checks every promise there is, and says in the report which.
+    /// Checks the file against every digest, length and manifest there is, and lists them in the
+    /// report.
     async fn verify(
         &self,
         part: &mut Part,
@@ -318,7 +320,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Holds the file against the name alone: it certifies the root, and the root the content.
+    /// Checks the file against the OID alone: the OID certifies the root, and the root the content.
     async fn verify_named(
         &self,
         name: &Oid,
@@ -329,7 +331,7 @@ impl<'a> Job<'a> {
         let root = Root::decode(&text).filter(|_| Root::name_of(&text) == *name);
         let Some(root) = root else {
             let why =
-                "what arrived is not what was promised: the answer's root is not that of the OID";
+                "the content failed its verification: the response's root does not match the OID";
             return Err(Failure::unverified(why));
         };
         let promises = Promises {
@@ -346,12 +348,13 @@ impl<'a> Job<'a> {
         self.oid.is_some() && status == http::StatusCode::GATEWAY_TIMEOUT
     }
 
-    /// What was asked for, as it was asked.
-    fn wish(&self) -> String {
+    /// The target as the user gave it.
+    fn target(&self) -> String {
         self.oid.map_or_else(|| self.url.to_string(), |name| name.to_string())
     }
 
-    /// The units that the daemon has for this very version; or why there is nothing to compare with.
+    /// The chunks that the daemon has listed for this version; or why there is no manifest to
+    /// compare with.
     async fn manifest(&self, url: &Uri, part: &Part) -> Result<Vec<Unit>, String> {
         let url = url.to_string();
         let nothing = || "the daemon has stored no manifest of it".to_owned();
@@ -380,7 +383,7 @@ impl<'a> Job<'a> {
         if sum == part.bytes() {
             Ok(units)
         } else {
-            Err("the daemon's manifest is not whole".into())
+            Err("the daemon's manifest is incomplete".into())
         }
     }
 
@@ -395,7 +398,7 @@ impl<'a> Job<'a> {
         Ok(None)
     }
 
-    /// The link gave up; what to do about it depends on whether the origin lets us go on.
+    /// The failure after the last retry, with the advice whether the download can be resumed.
     fn unfinished(&self, part: &Part, failure: &Failure) -> Failure {
         let bytes = term::bytes(part.bytes());
         let advice = match part.resumable() {
@@ -403,7 +406,7 @@ impl<'a> Job<'a> {
                 format!("{bytes} are in {}; the same command resumes", part.path().display())
             }
             None if part.bytes() == 0 => return failure.clone(),
-            None => format!("{bytes} had come; {ANEW}"),
+            None => format!("{bytes} had arrived; {ANEW}"),
         };
         Failure { exit: failure.exit, message: format!("{failure}; {advice}") }
     }
@@ -440,8 +443,8 @@ impl Report {
     }
 }
 
-/// What is to be downloaded: a URL, or an OID.
-fn parse_wish(text: &str) -> Result<(Uri, Option<Oid>), Failure> {
+/// Parses what to download: a URL, or an OID.
+fn parse_target(text: &str) -> Result<(Uri, Option<Oid>), Failure> {
     if text.starts_with("oid:") || !text.contains([':', '/', '.']) {
         let name = parse_oid(text)?;
         let uri = named::uri(&name).parse().map_err(Failure::usage)?;
@@ -450,17 +453,17 @@ fn parse_wish(text: &str) -> Result<(Uri, Option<Oid>), Failure> {
     Ok((parse_url(text)?, None))
 }
 
-/// An OID as it is shown, with or without `oid:`.
+/// Parses an OID as it is printed, with or without `oid:`.
 pub fn parse_oid(text: &str) -> Result<Oid, Failure> {
     let digits = text.strip_prefix("oid:").unwrap_or(text);
     digits.parse().map_err(|_| {
         let strange = digits.chars().find(|digit| !digit.is_ascii_hexdigit());
         let why = match strange {
-            Some(strange) => format!("{strange:?} is none"),
-            None => format!("these are {}", digits.len()),
+            Some(strange) => format!("{strange:?} is not one"),
+            None => format!("it has {} digits", digits.len()),
         };
         Failure::usage(format!(
-            "{}: no whole URL, like http://host/file, and no OID, which is 64 hexadecimal digits: {why}",
+            "{}: neither an absolute URL, like http://host/file, nor an OID, which has 64 hexadecimal digits: {why}",
             term::tame(text, 100)
         ))
     })
@@ -470,22 +473,20 @@ fn parse_url(text: &str) -> Result<Uri, Failure> {
     let url: Uri = text.parse().map_err(|error| Failure::usage(format!("{text}: {error}")))?;
     match (url.scheme_str(), url.authority()) {
         (Some("https"), _) => Err(Failure::usage(format!(
-            "{text}: what https carries is sealed from end to end, so no cache on the way can keep \
-             it, and this command does not fetch it. Is there an http:// URL? Its content can be \
-             proved by --sha256"
+            "{text}: https is encrypted from end to end, so no cache can store its content, and this command does not fetch it. If there is an http:// URL, use that, and verify the content with --sha256"
         ))),
         (Some("http"), Some(host)) if host.as_str().contains('@') => {
-            Err(Failure::usage("a URL with a password in it is not fetched"))
+            Err(Failure::usage("this URL contains a user name or password: give it without"))
         }
         (Some("http"), Some(_)) => Ok(url),
-        _ => Err(Failure::usage(format!("{text}: expected a whole URL, like http://host/file"))),
+        _ => Err(Failure::usage(format!("{text}: expected an absolute URL, like http://host/file"))),
     }
 }
 
-/// Where a redirect leads; it may not lead to what we would not have fetched.
+/// The target of a redirect; refused if the user could not have given it either.
 fn follow(from: &Uri, location: &str) -> Result<Uri, Failure> {
     let to = answer::resolve(from, location)
-        .ok_or_else(|| Failure::failed(format!("{from} redirects to {location:?}: no URL")))?;
+        .ok_or_else(|| Failure::failed(format!("{from} redirects to {location:?}, which is not a URL")))?;
     parse_url(&to.to_string())
         .map_err(|failure| Failure::failed(format!("{from} redirects elsewhere. {failure}")))
 }
@@ -495,11 +496,11 @@ fn refused(url: &Uri, why: &str, arrived: &Arrived) -> Failure {
     Failure::failed(term::tame(&format!("{url}: {why}{}", by.unwrap_or_default()), 500))
 }
 
-/// The file to write: what was asked for, or the last part of the URL.
+/// The file to write: the one given by `-o`, or the last part of the URL.
 fn output(asked: Option<&Path>, url: &Uri) -> Result<PathBuf, Failure> {
     if asked == Some(Path::new("-")) {
         return Err(Failure::usage(
-            "-o -: what has gone down a pipe cannot be verified first; give a file",
+            "-o -: content in a pipe cannot be verified before it is used; give a file",
         ));
     }
     let name = url.path().rsplit('/').next().filter(|name| !["", ".", ".."].contains(name));
@@ -511,7 +512,7 @@ fn output(asked: Option<&Path>, url: &Uri) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The first listener, as seen from this machine.
+/// The address of the first listener, as this machine can dial it.
 fn proxy_of(listeners: &[SocketAddr]) -> Result<SocketAddr, Failure> {
     let first = listeners.first().ok_or_else(|| {
         Failure::usage("the running daemon has no explicit proxy: give it a `listen` address")
@@ -524,7 +525,7 @@ fn proxy_of(listeners: &[SocketAddr]) -> Result<SocketAddr, Failure> {
     Ok(SocketAddr::new(ip, first.port()))
 }
 
-/// On a terminal only: `indicatif` hides what would go anywhere else.
+/// A progress bar; `indicatif` shows it only on a terminal.
 pub fn progress(is_quiet: bool) -> ProgressBar {
     if is_quiet {
         return ProgressBar::hidden();

@@ -1,4 +1,5 @@
-//! Who this node is to its peers: a secret of 32 bytes beside the store, made at the first start.
+//! The node's identity to its peers: a secret of 32 bytes, created beside the store at the first
+//! start.
 
 use crate::config::Place;
 use crate::entropy;
@@ -9,20 +10,20 @@ use std::path::Path;
 
 /// The file's name in the store's directory.
 const NAME: &str = "identity";
-/// What it is written as, before it is whole.
+/// The temporary name while the file is written.
 const UNFINISHED: &str = "identity.new";
 
 /// The seed of an Ed25519 key.
 pub struct Identity {
     /// The seed.
     pub seed: [u8; 32],
-    /// Why it holds until the daemon ends, and no longer.
+    /// If the identity lasts only until the daemon ends: why.
     pub is_temporary: Option<String>,
 }
 
 impl Identity {
-    /// The one that lies beside the store, made if there is none. If that cannot be, a temporary one,
-    /// and why.
+    /// The identity beside the store, created if there is none. If it cannot be read or created, a
+    /// temporary one.
     pub fn of(store: &Place) -> Self {
         let kept = match store {
             Place::Memory => Err("the store is in memory: give [store] a path to keep it".into()),
@@ -31,7 +32,9 @@ impl Identity {
         match kept {
             Ok(seed) => Self { seed, is_temporary: None },
             Err(why) => {
-                tracing::warn!("peers know this node until it stops, and no longer: {why}");
+                tracing::warn!(
+                    "this node's identity is temporary, and changes at the next start: {why}"
+                );
                 Self { seed: entropy::bytes(), is_temporary: Some(why) }
             }
         }
@@ -57,10 +60,11 @@ fn kept(dir: &Path) -> Result<[u8; 32], String> {
     }
 }
 
-/// Writes the whole file, durably, or none.
+/// Writes the file atomically and durably.
 fn make(dir: &Path, seed: &[u8; 32]) -> io::Result<()> {
     let unfinished = dir.join(UNFINISHED);
-    // A start that was cut short left it behind; only one daemon at a time has the store.
+    // A start that was interrupted may have left it. Only one daemon at a time uses the store, so
+    // none is writing it now.
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}

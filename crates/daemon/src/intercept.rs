@@ -1,4 +1,5 @@
-//! `hearsay intercept`: the rules of [`host::intercept`] from the command line.
+//! `hearsay intercept`: applies, checks and removes the rules of [`host::intercept`] from the
+//! command line.
 
 use std::path::PathBuf;
 
@@ -12,12 +13,13 @@ use crate::config::{Config, Intercept, Overrides, some_or};
 use crate::exit::Failure;
 use crate::transparent::in_step;
 
-/// Does what was asked. What the command line does not say, the running daemon does, and where none
-/// runs that intercepts, the configuration.
+/// Performs the action. Settings that the command line lacks come from the running daemon; if none
+/// runs that intercepts, from the configuration.
 pub async fn run(action: &Action, paths: &[PathBuf]) -> Result<(), Failure> {
     let what = match action {
         Action::Apply(what) | Action::Check(what) => what,
-        // They are found by what does not depend on any settings, which may be wrong.
+        // The rules are found by fixed names, so that a wrong configuration does not prevent their
+        // removal.
         Action::Remove(what) => return remove(&Rules::default(), what.json),
     };
     let running = ask::status(paths).await.ok().map(|status| status.intercept);
@@ -43,7 +45,7 @@ pub async fn run(action: &Action, paths: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
-/// Who says what the command line does not.
+/// Where the settings come from that the command line lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whence {
     Daemon,
@@ -96,9 +98,9 @@ fn check(rules: &Rules, whence: Whence, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::failed(if report.is_absent() {
-        "nothing is intercepted: `hearsay intercept apply`, or `hearsay run --intercept IFACE`"
+        "nothing is intercepted: run `hearsay intercept apply`, or `hearsay run --intercept IFACE`"
     } else {
-        "the rules are not complete: `hearsay intercept apply` puts them right"
+        "the rules are not complete: run `hearsay intercept apply`"
     }))
 }
 
@@ -107,7 +109,7 @@ fn remove(rules: &Rules, json: bool) -> Result<(), Failure> {
     if json {
         println!("{}", json!({ "removed": true }));
     } else {
-        println!("nothing is intercepted any more");
+        println!("the rules are removed: nothing is intercepted");
     }
     Ok(())
 }
@@ -124,7 +126,7 @@ fn words(ports: &[u16]) -> String {
     ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// What the caller got wrong is a matter of usage; the rest was tried.
+/// A wrong argument is an error of usage; other errors happened in the attempt.
 fn failure(error: Error) -> Failure {
     match error {
         Error::InterfaceName(_) | Error::Empty(_) => Failure::usage(error),

@@ -1,10 +1,9 @@
-//! Connections with peers: what the engine says of them done to sockets, and what sockets do told to
-//! the engine.
-//!
-//! *What this is:* each link is one task with one socket; what passes between it and the engine is a
-//! [`LinkState`]. What the engine writes while it takes in one input goes out together. *What it never
-//! does:* look at the bytes, or copy those that are written. *Limits:* those of [`node::driver::links`].
-//! The engine bounds what it has not hung up; here the oldest farewell ends when there are too many.
+//! Links to peers: performs the engine's link outputs on sockets, and feeds it what happens on
+//! them. *What this is:* each link is one task with one socket; it shares a [`LinkState`] with the
+//! engine's side. All that the engine writes while it handles one input is sent together. *What it
+//! never does:* parse the bytes, or copy those that are written. *Limits:* those of
+//! [`node::driver::links`]. The engine bounds the links that it has not hung up. Links that were
+//! hung up linger to send the rest; if there are too many of these, the oldest is closed.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
@@ -28,40 +27,41 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use wire::Instant;
 
-/// Descriptors for all links.
+/// File descriptors for all links.
 pub const DESCRIPTORS: u64 = (ACCEPTED_MAX + DIALLED_MAX) as u64;
-/// A buffer with less room than this is not worth a read.
+/// The read buffer grows if it has less room than this, in bytes.
 const READ_MIN: usize = 16 * 1024;
-/// As many pieces are written at one time.
+/// At most this many buffers are written with one system call.
 const PIECES_MAX: usize = 64;
 
-/// Who is told what happens to links.
+/// Takes the inputs of links; the driver, outside of tests.
 pub trait Tell: Clone + 'static {
-    /// Something happened.
+    /// Takes an input.
     fn tell(&self, input: LinkInput);
 }
 
-/// All links; cloned into every task.
+/// A handle to all links; each task has a clone.
 #[derive(Clone)]
 pub struct Links(Rc<Inner>);
 
 struct Inner {
     clock: Clock,
-    /// Those that the engine may still say something of.
+    /// Links that the engine has not hung up.
     links: RefCell<HashMap<LinkId, Rc<LinkState>>>,
     places: RefCell<Places>,
-    /// Tells who waits for a place that one was given back.
+    /// Wakes the accept loop when a link's place becomes free.
     vacant: Notify,
     accepted: Cell<u64>,
-    /// Links that are hung up and not over yet, and what ends them.
+    /// Links that were hung up and still linger; the `Notify` closes one at once.
     farewells: RefCell<Farewells<(LinkId, Rc<Notify>)>>,
-    /// Held by each task, until it ends.
+    /// Each task holds a clone until it ends, so that tasks can be counted.
     alive: Rc<()>,
-    /// What is read goes here, and on from here without a copy. Empty between reads.
+    /// The read buffer that links share. What was read is split off without a copy, so it is empty
+    /// between reads.
     buffer: RefCell<BytesMut>,
 }
 
-/// What the engine wants of one link, and the task of the link is to look at.
+/// The engine's outputs for one link, until the link's task performs them.
 #[derive(Default)]
 struct LinkState {
     buffer: RefCell<LinkBuffer>,
@@ -69,7 +69,7 @@ struct LinkState {
 }
 
 impl Links {
-    /// None yet.
+    /// No links.
     pub fn new() -> Self {
         Self(Rc::new(Inner {
             clock: Clock::start(),
@@ -83,7 +83,7 @@ impl Links {
         }))
     }
 
-    /// Does what the engine says. Tells nothing before it returns.
+    /// Performs an output. Feeds no input before it returns.
     pub fn perform(&self, output: LinkOutput, tell: &impl Tell) {
         match output {
             LinkOutput::Connect(id, address) => {
@@ -106,18 +106,19 @@ impl Links {
         }
     }
 
-    /// Takes peers in by a port; never returns.
+    /// Accepts peers; never returns.
     pub async fn accept(self, mut port: Port, tell: impl Tell) {
         loop {
             match port.accept().await {
                 Ok((stream, peer)) => {
-                    // It waits as the next ones do in the kernel.
+                    // While there is no place, this connection waits here, and later ones in the
+                    // kernel's accept queue.
                     while !self.0.places.borrow().is_vacant() {
                         self.0.vacant.notified().await;
                     }
                     match self.hold(Place::Accepted(peer.ip())) {
                         Some(held) => self.take(stream, peer, held, tell.clone()),
-                        None => tracing::debug!(%peer, "it has its share of all links: refused"),
+                        None => tracing::debug!(%peer, "refused: it has its share of all links"),
                     }
                 }
                 Err(error) => {
@@ -128,7 +129,7 @@ impl Links {
         }
     }
 
-    /// Hangs up all links, and waits until what was written is sent, but not for long.
+    /// Hangs up all links, and waits until what was written is sent, at most for `patience`.
     pub async fn hang_up(&self, patience: Duration) {
         for (id, link) in self.0.links.take() {
             link.take(LinkOutput::Hangup(id));
@@ -138,7 +139,7 @@ impl Links {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        // Whoever does not listen is left.
+        // Links whose peers do not read in time are dropped.
         let _ = tokio::time::timeout(patience, gone).await;
     }
 
@@ -179,17 +180,17 @@ impl Links {
                 self.carry(id, stream, link, tell).await;
             }
             Err(error) => {
-                tracing::debug!(%address, %error, "a peer does not answer");
+                tracing::debug!(%address, %error, "cannot connect to a peer");
                 self.close(id, tell);
             }
         }
     }
 
-    /// Lets bytes pass until the link ends.
+    /// Carries a connected link's bytes until it ends, then closes it or lets it linger.
     async fn carry(&self, id: LinkId, stream: TcpStream, link: &LinkState, tell: &impl Tell) {
         link.say(tell, LinkInput::Room(id, links::room(self.0.links.borrow().len())));
         if let Err(error) = self.pass(id, &stream, link, tell).await {
-            tracing::debug!(link = id.0, %error, "a link broke");
+            tracing::debug!(link = id.0, %error, "a link failed");
         }
         if link.is_hung_up() {
             self.say_farewell(id, stream, link).await;
@@ -198,7 +199,7 @@ impl Links {
         }
     }
 
-    /// Lets bytes pass until one side ends it.
+    /// Reads and writes until one side ends the link.
     async fn pass(
         &self,
         id: LinkId,
@@ -209,10 +210,11 @@ impl Links {
         let mut is_bulk = false;
         while !link.is_hung_up() {
             if link.buffer.borrow_mut().turns_bulk() {
-                // A unit is no multiple of a packet: what is left of one goes with the next.
+                // A chunk is no multiple of a segment: with Nagle's algorithm its last bytes share
+                // a segment with the next chunk.
                 stream.set_nodelay(false)?;
                 is_bulk = true;
-                // Who dials for units is who they come to.
+                // The node that dials a bulk link receives the chunks.
                 if id.is_dialled() {
                     peers::only_receives(stream);
                 }
@@ -257,8 +259,8 @@ impl Links {
         Ok(())
     }
 
-    /// Reads at most so much; nothing is the end. A read also ends where the memory does that links share, which
-    /// is no decision: the rest is read next.
+    /// Reads at most `most` bytes; an empty result is the end of the stream. A read also stops at
+    /// the end of the shared buffer; the next one reads the rest.
     fn read(&self, stream: &TcpStream, most: u64) -> io::Result<Bytes> {
         let mut buffer = self.0.buffer.borrow_mut();
         if buffer.capacity() < READ_MIN {
@@ -269,7 +271,8 @@ impl Links {
         Ok(buffer.split().freeze())
     }
 
-    /// Ends a link that was hung up; at once, if too many others come after it.
+    /// Sends the rest of a link that was hung up, and closes it; at once, if too many others
+    /// linger.
     async fn say_farewell(&self, id: LinkId, stream: TcpStream, link: &LinkState) {
         let enough = Rc::<Notify>::default();
         let oldest = self.0.farewells.borrow_mut().begin((id, Rc::clone(&enough)));
@@ -283,7 +286,7 @@ impl Links {
         self.0.farewells.borrow_mut().end(|(other, _)| *other == id);
     }
 
-    /// It has ended by itself.
+    /// Tells the engine that a link ended without a hang-up.
     fn close(&self, id: LinkId, tell: &impl Tell) {
         let link = self.0.links.borrow_mut().remove(&id);
         if let Some(link) = link {
@@ -303,17 +306,18 @@ impl LinkState {
         self.buffer.borrow().is_hung_up()
     }
 
-    /// Whether what has come is left where it is for now.
+    /// Whether to leave the unread bytes in the socket for now, because they are below the read
+    /// threshold.
     fn leaves(&self, stream: &TcpStream, now: Instant, is_ended: bool) -> io::Result<bool> {
         let mut buffer = self.buffer.borrow_mut();
-        // Most reads are not worth a look at how much there is.
+        // Most reads have no threshold, so they skip the system call.
         if buffer.least() == 0 {
             return Ok(false);
         }
         peers::is_left(stream, |unread| buffer.leaves(now, unread, is_ended))
     }
 
-    /// What it waits for at its socket; `None`: the engine wants nothing of it now.
+    /// The readiness to wait for; `None` if there is neither credit to read nor anything to write.
     fn interest(&self) -> Option<Interest> {
         let buffer = self.buffer.borrow();
         match (buffer.most() > 0, !buffer.is_written()) {
@@ -324,32 +328,32 @@ impl LinkState {
         }
     }
 
-    /// Nothing is said of a link that was hung up.
+    /// Feeds the engine an input, unless it has hung up the link.
     fn say(&self, tell: &impl Tell, input: LinkInput) {
         if !self.is_hung_up() {
             tell.tell(input);
         }
     }
 
-    /// Tells what was read.
+    /// Feeds the engine what was read.
     async fn receive(&self, id: LinkId, bytes: Bytes, tell: &impl Tell) {
         self.buffer.borrow_mut().received(bytes.len() as u64);
         if bytes.is_empty() {
             return;
         }
         self.say(tell, LinkInput::Received(id, bytes));
-        // Others have their turn, and more comes meanwhile.
+        // Let other tasks run; meanwhile more bytes arrive, so that the next read is larger.
         tokio::task::yield_now().await;
     }
 
-    /// Waits until it is hung up.
+    /// Waits until the engine hangs up.
     async fn hang_up(&self) {
         while !self.is_hung_up() {
             self.changed.notified().await;
         }
     }
 
-    /// Sends what is left, and parts.
+    /// Sends the rest, and closes the connection in order.
     async fn part(&self, stream: TcpStream) -> io::Result<()> {
         while !self.buffer.borrow().is_parting() {
             stream.writable().await?;
@@ -358,7 +362,7 @@ impl LinkState {
         part(stream).await
     }
 
-    /// Writes what the socket takes; how much that was.
+    /// Writes as much as the socket takes; returns how many bytes.
     fn write(&self, stream: &TcpStream) -> io::Result<u64> {
         let mut buffer = self.buffer.borrow_mut();
         let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
@@ -378,7 +382,7 @@ impl LinkState {
     }
 }
 
-/// A link's place, given back when this is dropped.
+/// A link's place under the limits, released when this is dropped.
 struct Held(Links, Place);
 
 impl Drop for Held {
@@ -388,7 +392,7 @@ impl Drop for Held {
     }
 }
 
-/// How many hold it beside us.
+/// How many clones there are besides ours.
 fn holders(held: &Rc<()>) -> usize {
     Rc::strong_count(held) - 1
 }
@@ -401,11 +405,11 @@ mod tests {
     use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
     use tokio::task::LocalSet;
 
-    /// An engine that notes what it is told.
+    /// An engine that records its inputs.
     #[derive(Clone)]
-    struct Ear(UnboundedSender<LinkInput>);
+    struct FakeEngine(UnboundedSender<LinkInput>);
 
-    impl Tell for Ear {
+    impl Tell for FakeEngine {
         fn tell(&self, input: LinkInput) {
             self.0.send(input).expect("the test listens");
         }
@@ -413,7 +417,7 @@ mod tests {
 
     struct Bench {
         links: Links,
-        ear: Ear,
+        engine: FakeEngine,
         told: UnboundedReceiver<LinkInput>,
         listener: TcpListener,
     }
@@ -424,14 +428,14 @@ mod tests {
         async fn new() -> Self {
             let (sender, told) = unbounded_channel();
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            Self { links: Links::new(), ear: Ear(sender), told, listener }
+            Self { links: Links::new(), engine: FakeEngine(sender), told, listener }
         }
 
         fn say(&self, output: LinkOutput) {
-            self.links.perform(output, &self.ear);
+            self.links.perform(output, &self.engine);
         }
 
-        /// A link of ours, up to its first room, and the other end.
+        /// Dials a link and waits for its first `Room`; returns the peer's end.
         async fn dial(&mut self) -> TcpStream {
             self.say(LinkOutput::Connect(ID, self.listener.local_addr().unwrap()));
             let (peer, _) = self.listener.accept().await.unwrap();
@@ -440,12 +444,12 @@ mod tests {
             peer
         }
 
-        /// Waits until no task is left; nothing more may have been said.
+        /// Waits until no task is left; no further input may have been fed.
         async fn quiet(mut self) {
             self.links.hang_up(Duration::from_secs(9)).await;
             assert_eq!(holders(&self.links.0.alive), 0);
             assert!(self.links.0.places.borrow().is_empty());
-            drop(self.ear);
+            drop(self.engine);
             assert!(self.told.recv().await.is_none(), "something was said");
         }
     }
@@ -508,7 +512,7 @@ mod tests {
         });
     }
 
-    /// Lets the link see what has come by the loopback, which is there as soon as it is written.
+    /// Lets the link's task run. Over the loopback, bytes arrive as soon as they are written.
     async fn look() {
         for _ in 0..300 {
             tokio::task::yield_now().await;
@@ -529,7 +533,7 @@ mod tests {
             }
             let told = bench.told.recv().await;
             assert!(matches!(told, Some(LinkInput::Received(ID, bytes)) if bytes.len() == 3000));
-            // It held for one read.
+            // The threshold applied to one read only.
             peer.write_all(&[7]).await.unwrap();
             let told = bench.told.recv().await;
             assert!(matches!(told, Some(LinkInput::Received(ID, bytes)) if bytes.len() == 1));
@@ -580,7 +584,7 @@ mod tests {
         run(async {
             let mut bench = Bench::new().await;
             let mut peer = bench.dial().await;
-            // What has come unread must not take back what is sent.
+            // Unread bytes must not turn the close into a reset, which would discard what was sent.
             peer.write_all(&[1; 100]).await.unwrap();
             let farewell = Bytes::from(vec![9; links::room(1) as usize]);
             bench.say(LinkOutput::Write(ID, farewell.clone()));
@@ -626,7 +630,7 @@ mod tests {
             let port = bench.listener.local_addr().unwrap().port();
             bench.listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let own = Port::new("lo".into(), port);
-            let accepting = spawn_local(bench.links.clone().accept(own, bench.ear.clone()));
+            let accepting = spawn_local(bench.links.clone().accept(own, bench.engine.clone()));
             let mut peers = Vec::new();
             for _ in 0..2 * links::FAREWELLS_MAX {
                 peers.push(dial_until_open(port).await);
@@ -650,7 +654,7 @@ mod tests {
             let port = bench.listener.local_addr().unwrap().port();
             bench.listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let own = Port::new("lo".into(), port);
-            let accepting = spawn_local(bench.links.clone().accept(own, bench.ear.clone()));
+            let accepting = spawn_local(bench.links.clone().accept(own, bench.engine.clone()));
             for id in [1, 3] {
                 let peer = dial_until_open(port).await;
                 let Some(LinkInput::Accepted(LinkId(told), from)) = bench.told.recv().await else {

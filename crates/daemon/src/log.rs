@@ -1,4 +1,4 @@
-//! What we log, and how: lines on standard error, which systemd, procd and people all read.
+//! Logging: lines on standard error, where systemd, procd and terminals take them.
 
 use std::io::IsTerminal as _;
 
@@ -20,7 +20,7 @@ pub fn start(asked: Option<Level>) -> Result<(), Failure> {
         .with_max_level(LevelFilter::from(level))
         .with_ansi(std::io::stderr().is_terminal() && term::may_colour())
         .with_target(false);
-    // The journal stamps each line itself.
+    // systemd's journal adds a timestamp to each line itself.
     if std::env::var_os("JOURNAL_STREAM").is_some() {
         lines.without_time().init();
     } else {
@@ -33,7 +33,7 @@ fn from_text(text: Option<&str>) -> Result<Level, Failure> {
     let text = text.filter(|text| !text.is_empty()).unwrap_or("info");
     Level::from_str(text, true).map_err(|_| {
         Failure::usage(format!(
-            "HEARSAY_LOG: {text:?} is no level: off, error, warn, info, debug or trace"
+            "HEARSAY_LOG: {text:?} is not a log level: use off, error, warn, info, debug or trace"
         ))
     })
 }
@@ -47,6 +47,6 @@ mod tests {
         assert_eq!(from_text(None), Ok(Level::Info));
         assert_eq!(from_text(Some("")), Ok(Level::Info));
         assert_eq!(from_text(Some("DEBUG")), Ok(Level::Debug));
-        assert!(from_text(Some("loud")).unwrap_err().message.contains("no level"));
+        assert!(from_text(Some("loud")).unwrap_err().message.contains("not a log level"));
     }
 }

@@ -1,7 +1,7 @@
 //! `hearsay`: a caching daemon for small mesh routers, and the commands that look at it.
 //!
-//! *Where to start:* `run.rs` for the daemon; `cli.rs` for what can be asked; [`dispatch`] for who
-//! does it. Exit codes are in `exit.rs`.
+//! *Where to start:* `run.rs` for the daemon; `cli.rs` for the command line; [`dispatch`] for the
+//! function that runs each command. Exit codes are in `exit.rs`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -86,14 +86,14 @@ fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> 
     run::run(config, given).map_err(Failure::failed)
 }
 
-/// Settings that this machine can be run with.
+/// The settings, if this machine has every interface that they name.
 fn fit(config: Result<Config, ConfigError>) -> Result<Config, Failure> {
     let config = config.map_err(Failure::usage)?;
     config.access.check_interfaces(host::egress::is_there).map_err(Failure::usage)?;
     Ok(config)
 }
 
-/// Commands need a loop of their own, for one conversation.
+/// Runs a command other than `run` on a tokio runtime of its own.
 fn wait(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::failed)?.block_on(command)
@@ -114,9 +114,9 @@ fn check_config(file: Option<&Path>) -> Result<(), Failure> {
     let config = fit(given.load())?;
     let name = file.unwrap_or(Path::new(FILE_DEFAULT));
     if file.is_none() && !name.exists() {
-        println!("{} is not there: the defaults hold", name.display());
+        println!("{} does not exist: the defaults apply", name.display());
     } else {
-        println!("{} is right", name.display());
+        println!("{} has no mistakes", name.display());
     }
     print!("{config}");
     config.warnings.iter().for_each(|warning| println!("warning: {warning}"));

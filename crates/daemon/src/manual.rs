@@ -12,7 +12,7 @@ pub fn print() -> io::Result<()> {
     let mut out = io::stdout().lock();
     let mut program = Cli::command();
     program.build();
-    // The commands have sections of this page, not pages of their own as clap_mangen has it.
+    // One page with a section for each command, where clap_mangen would make a page for each.
     let page = Man::new(program.clone());
     page.render_title(&mut out)?;
     page.render_name_section(&mut out)?;
@@ -25,7 +25,7 @@ pub fn print() -> io::Result<()> {
     page.render_version_section(&mut out)
 }
 
-/// Each command below this one, and those below it.
+/// Writes a section for each subcommand, recursively.
 fn commands(above: &Command, path: &str, out: &mut impl Write) -> io::Result<()> {
     for command in above.get_subcommands().filter(|it| it.get_name() != "help") {
         let path = format!("{path} {}", command.get_name());
@@ -44,13 +44,15 @@ fn commands(above: &Command, path: &str, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-/// Without the section headings, and what stands before each for old versions of roff.
+/// Removes the section headings, and the conditionals that clap_mangen writes before each for old
+/// versions of roff.
 fn without_headings(text: &str) -> String {
     let is_kept = |line: &&str| ![".SH ", ".ie ", ".el "].iter().any(|it| line.starts_with(it));
     text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
 }
 
-/// A hyphen that is typed is a minus for roff; no text of ours begins with a dot or has a backslash.
+/// Escapes hyphens, which roff would otherwise print as typographic ones. Our texts need no other
+/// escapes: none has a leading dot or a backslash.
 fn escaped(text: &str) -> String {
     text.replace('-', "\\-")
 }

@@ -1,4 +1,4 @@
-//! What the daemon does because it is in a mesh: an identity, the way to the gateway, the port for
+//! The daemon's part in a mesh: the engine's settings, the route to the gateway, the listeners for
 //! peers.
 
 use crate::config::Config;
@@ -13,8 +13,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, spawn_local};
 
-/// What the engine is told of its mesh; `None` if it is in none. `memory_bytes`: for what is half heard,
-/// if something is heard.
+/// The engine's settings for its mesh; `None` without a mesh. `memory_bytes` is the budget of
+/// partly overheard chunks; `None` if nothing is overheard.
 pub fn engine_config(
     config: &Config,
     identity: Option<&Identity>,
@@ -34,10 +34,10 @@ pub fn engine_config(
     })
 }
 
-/// The kernel has so long to say which routes there are; a node may have none.
+/// How long to wait for the kernel's first route table; a node may have no route.
 const FIRST_ROUTES: Duration = Duration::from_millis(500);
 
-/// Follows the way to the gateway, where there is a mesh; returns when the first is known.
+/// Follows the route to the gateway, if there is a mesh; returns when the first table is known.
 pub async fn follow_routes(config: &Config, driver: &Driver, observer: &Observer) {
     let Some(settings) = config.mesh.routing() else { return };
     match Routing::open(settings) {
@@ -46,11 +46,11 @@ pub async fn follow_routes(config: &Config, driver: &Driver, observer: &Observer
             spawn_local(tell_routes(driver.clone(), routes.clone()));
             let mut first = routes.clone();
             observer.follows(Ok(routes));
-            // Whoever asked earlier would be sent past the mesh.
+            // A request before that would bypass the mesh.
             let _ = tokio::time::timeout(FIRST_ROUTES, first.changed()).await;
         }
         Err(error) => {
-            tracing::warn!(%error, "routes cannot be known: the mesh is done without");
+            tracing::warn!(%error, "cannot read the routes: running without the mesh");
             observer.follows(Err(error.to_string()));
         }
     }
@@ -67,7 +67,7 @@ async fn tell_routes(driver: Driver, mut routes: watch::Receiver<RouteTable>) {
     }
 }
 
-/// Says whether units are sealed, where others may hear them.
+/// Logs whether chunks are sealed, if there is a mesh whose radios can hear them.
 pub fn say_sealing(config: &Config) {
     let has_key = config.mesh.key.is_some();
     if config.mesh.interfaces.is_empty() {
@@ -77,8 +77,8 @@ pub fn say_sealing(config: &Config) {
     if has_key { tracing::info!("sealing is {line}") } else { tracing::warn!("sealing is {line}") }
 }
 
-/// Takes peers in, on each of the mesh's interfaces; answers who does, so that they can be told to
-/// stop.
+/// Accepts peers on each of the mesh's interfaces. Returns the handles of the accept loops, to stop
+/// them later.
 pub fn accept_peers(config: &Config, driver: &Driver) -> Vec<AbortHandle> {
     let accept = |interface: &String| {
         let port = Port::new(interface.clone(), config.mesh.port);

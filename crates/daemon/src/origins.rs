@@ -1,4 +1,4 @@
-//! Transfers from origins.
+//! Fetches from origins, and files that are published.
 
 use crate::clients::join;
 use crate::driver::{BodyCredit, Driver, Upgrade};
@@ -11,20 +11,20 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// Asks an origin, and gives the engine what it answers.
+/// Sends a request to an origin, and feeds its response to the engine.
 pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCredit>) {
     let outbox = fetch.exchange.and_then(|exchange| driver.outbox(exchange));
     let content = outbox.as_ref().and_then(|outbox| outbox.borrow_mut().content.take());
     match driver.pool().ask(&fetch, content).await {
         Err(error) => {
-            tracing::debug!(?error, dial = ?fetch.dial, "an origin did not answer");
+            tracing::debug!(?error, dial = ?fetch.dial, "an origin did not respond");
             driver.feed(Input::Origin(OriginInput::End(id, Err(error))));
         }
         Ok(answer) if answer.response.status() == StatusCode::SWITCHING_PROTOCOLS => {
             let asked = fetch.headers.contains_key(header::UPGRADE);
             match outbox.filter(|_| asked).and_then(|outbox| outbox.borrow_mut().upgrade.take()) {
                 Some(near) => switch(&driver, id, answer, near).await,
-                // Nobody asked for that.
+                // A 101 that the client did not ask for.
                 None => {
                     driver.feed(Input::Origin(OriginInput::End(id, Err(FetchError::Malformed))))
                 }
@@ -35,7 +35,7 @@ pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCre
     driver.fetched(id);
 }
 
-/// Gives the engine a file that somebody publishes, as fast as it grants.
+/// Feeds the engine a file that is being published, as fast as its grants allow.
 pub async fn take_in(driver: Driver, exchange: ExchangeId, id: FetchId, credit: Rc<BodyCredit>) {
     let outbox = driver.outbox(exchange);
     let content = outbox.and_then(|outbox| outbox.borrow_mut().content.take());
@@ -47,7 +47,7 @@ pub async fn take_in(driver: Driver, exchange: ExchangeId, id: FetchId, credit: 
     driver.fetched(id);
 }
 
-/// Gives the engine a response, as fast as it grants.
+/// Feeds the engine a response, as fast as its grants allow.
 async fn take(driver: &Driver, id: FetchId, answer: Answer, credit: &BodyCredit) {
     let (response, connection) = answer.split();
     let (head, mut content) = response.into_parts();
@@ -82,7 +82,7 @@ async fn take_content(
         match frame {
             None => return Ok(()),
             Some(Err(error)) => return Err(broken(&error)),
-            // Trailers end here.
+            // Trailers are dropped.
             Some(Ok(frame)) => {
                 if let Ok(bytes) = frame.into_data() {
                     let mut grants = credit.grants.get();
@@ -95,8 +95,8 @@ async fn take_content(
     }
 }
 
-/// Both sides leave HTTP: joins their connections.
-async fn switch(driver: &Driver, id: FetchId, answer: Answer, (near, place): Upgrade) {
+/// Both sides switch protocols (101): joins their connections.
+async fn switch(driver: &Driver, id: FetchId, answer: Answer, (near, permit): Upgrade) {
     let (mut response, connection) = answer.split();
     let far = hyper::upgrade::on(&mut response);
     driver.feed(Input::Origin(OriginInput::Head(
@@ -107,6 +107,6 @@ async fn switch(driver: &Driver, id: FetchId, answer: Answer, (near, place): Upg
     driver.feed(Input::Origin(OriginInput::End(id, Ok(()))));
     drop(connection);
     if let (Ok(near), Ok(far)) = tokio::join!(near, far) {
-        join(driver, &mut TokioIo::new(near), &mut TokioIo::new(far), &[], &place).await;
+        join(driver, &mut TokioIo::new(near), &mut TokioIo::new(far), &[], &permit).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What the daemon does because it overhears: a capture whose segments go to the engine.
+//! Overhearing: a capture whose TCP segments go to the engine.
 
 use host::capture::Capture;
 use node::{Input, Overheard};
@@ -8,21 +8,22 @@ use tokio::task::spawn_local;
 use crate::config::Config;
 use crate::driver::Driver;
 
-/// A capture under way, or why there is none.
+/// The running capture, or why it could not be opened.
 pub type Heard = Result<Capture, String>;
 
-/// What was opened at the start, while there is the right to.
+/// The capture as it was opened at the start.
 pub enum CaptureState {
-    /// Nothing was asked for.
+    /// Overhearing is off.
     Off,
-    /// It cannot be had, and this is why.
-    Deaf(String),
-    /// It hears; memory for what is half heard, in bytes.
+    /// The capture could not be opened; the reason.
+    Failed(String),
+    /// The capture, its batches of segments, and the budget of partly overheard chunks in bytes.
     Open(Capture, Receiver<Vec<Overheard>>, usize),
 }
 
 impl CaptureState {
-    /// Opens what the configuration asks for. Traffic goes on without.
+    /// Opens the capture that the configuration asks for. If that fails, the daemon runs without
+    /// it.
     pub fn open(config: &Config) -> Self {
         let overhear = &config.overhear;
         let budget = overhear.budget_bytes().and_then(|bytes| usize::try_from(bytes).ok());
@@ -32,25 +33,25 @@ impl CaptureState {
         match Capture::open(settings) {
             Ok((capture, batches)) => Self::Open(capture, batches, budget),
             Err(error) => {
-                tracing::warn!(%error, "nothing is overheard: traffic goes on without");
-                Self::Deaf(error.to_string())
+                tracing::warn!(%error, "cannot capture: nothing is overheard");
+                Self::Failed(error.to_string())
             }
         }
     }
 
-    /// The engine's memory for it, in bytes, if something is heard.
+    /// The engine's budget of partly overheard chunks, in bytes; `None` without a capture.
     pub fn budget(&self) -> Option<usize> {
         match self {
-            Self::Off | Self::Deaf(_) => None,
+            Self::Off | Self::Failed(_) => None,
             Self::Open(_, _, budget) => Some(*budget),
         }
     }
 
-    /// Tells the engine what is heard, from now on; `None` if nothing was asked for.
+    /// Starts to feed the engine what is captured; `None` if overhearing is off.
     pub fn listen(self, driver: &Driver) -> Option<Heard> {
         match self {
             Self::Off => None,
-            Self::Deaf(why) => Some(Err(why)),
+            Self::Failed(why) => Some(Err(why)),
             Self::Open(capture, mut batches, _) => {
                 let driver = driver.clone();
                 spawn_local(async move {

@@ -1,6 +1,6 @@
 //! The query of a URL on the control socket: `limit=5&url=http%3A%2F%2Fa%2F`.
 
-/// The value of a name, decoded; `None` if it is not there or not text.
+/// The decoded value of a name; `None` if the query lacks it, or if it is not UTF-8.
 pub fn text(query: &str, name: &str) -> Option<String> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.into_iter().find(|(found, _)| *found == name)?;
@@ -12,7 +12,7 @@ pub fn number(query: &str, name: &str) -> Option<u64> {
     text(query, name)?.parse().ok()
 }
 
-/// A text as it may stand in a value: RFC 3986 §2.3 lets few characters stand for themselves.
+/// Percent-encodes all but the unreserved characters of RFC 3986 §2.3.
 pub fn encode(text: &str) -> String {
     text.bytes().fold(String::new(), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -1,11 +1,13 @@
-//! `hearsay run`: opens what the daemon needs, then loops until it is told to stop.
+//! `hearsay run`: starts the daemon, and runs it until it is told to stop.
 //!
-//! *Start-up:* control socket, store, engine, listeners, interception rules; whatever cannot be had
-//! and is not needed for traffic is done without and said. *The loop* is tokio's, on one thread:
-//! clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`), what is overheard (`overhear.rs`)
-//! and the store's answers feed the engine through [`Driver`]. *The end:* the listeners go first, so that new connections go straight to
-//! their origins; then open ones get time to finish (`drain.rs`); then peers are left and the rules go, and what
-//! was written is made durable. *In between:* SIGHUP reads the configuration again (`reload.rs`).
+//! *Start-up:* control socket, listeners, store, engine, interception rules. If a part that traffic
+//! does not need fails, the daemon logs a warning and runs without it. *The loop* is tokio's, on
+//! one thread: clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`), the capture
+//! (`overhear.rs`) and the store's threads (`disk.rs`) feed the engine through [`Driver`]. *The
+//! end:* the listeners close first, so that new connections bypass the daemon. Open connections get
+//! time to finish (`drain.rs`). Then the links to peers are closed, the rules are removed, and the
+//! store is synced. *Meanwhile:* SIGHUP makes the daemon read the configuration again
+//! (`reload.rs`).
 
 use crate::clients::{self, ListenerKind};
 use crate::config::{Config, Given};
@@ -35,38 +37,38 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
 use wire::Date;
 
-/// What was said to peers has so long to reach them.
+/// How long links may take to send what is still buffered when the daemon stops.
 const HANG_UP: Duration = Duration::from_millis(500);
-/// Threads that answer questions about the store, beside those that look up names.
+/// Blocking threads that list the store for the control socket, besides those that resolve names.
 const OBSERVERS_MAX: usize = 2;
-/// A clock that shows less is wrong: this version was made in November 2026.
+/// An earlier date on the machine's clock is wrong: this version was built in November 2026.
 const BUILT: Date = Date::from_unix(1_793_491_200);
 
 /// Why the daemon could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// The control socket.
+    /// The control socket cannot be opened.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// The store is another daemon's.
+    /// Another process uses the store.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A port.
+    /// A port cannot be opened.
     #[error("cannot listen on {address}: {error}{hint}")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         error: std::io::Error,
-        /// What to do about it.
+        /// What the operator can do.
         hint: &'static str,
     },
-    /// The loop itself.
-    #[error("the system refuses what every program needs: {0}")]
+    /// The tokio runtime or a signal handler cannot be set up.
+    #[error("cannot set up the event loop or the signal handlers: {0}")]
     Runtime(#[from] std::io::Error),
 }
 
-/// Runs the daemon until it is told to stop, with settings that can be had anew from `given`.
+/// Runs the daemon until it is told to stop. A reload makes new settings from `given`.
 pub fn run(config: Config, given: Given) -> Result<(), DriveError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -123,7 +125,8 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
         () = stop.wait() => {}
         () = reload.heed(hangup, egress) => {}
     }
-    // New connections go straight from here on; those that are open still come by the rules.
+    // From here on new connections bypass the daemon. The rules stay: open intercepted connections
+    // need them.
     accepting.iter().for_each(AbortHandle::abort);
     reload.transparent.stop_accepting();
     drain(&driver, reload.held.drain, stop.wait()).await;
@@ -145,7 +148,7 @@ fn engine_config(
         seed: entropy::bytes(),
         memory_bytes: config.memory_bytes,
         profile: config.experiment.units,
-        // One object never pushes out everything else.
+        // At most half of the store, so that one object cannot evict everything else.
         object_bytes_max: config.store.size_bytes / 2,
         allow: config.allow.clone(),
         access: access(config),
@@ -158,7 +161,8 @@ fn access(config: &Config) -> node::Access {
     config.access.rules(&config.mesh.direct)
 }
 
-/// What gives the engine its inputs, besides clients and origins.
+/// Starts the tasks that feed the engine besides clients, origins and peers: the store's answers,
+/// its timer and the date.
 fn spawn_loops(driver: &Driver, mut answered: UnboundedReceiver<StoreInput>) {
     let disk = driver.clone();
     spawn_local(async move {
@@ -179,7 +183,7 @@ fn spawn_loops(driver: &Driver, mut answered: UnboundedReceiver<StoreInput>) {
     });
 }
 
-/// Ports that are open already.
+/// The open listening sockets.
 struct Listeners {
     explicit: Vec<(SocketAddr, TcpListener)>,
     transparent: Option<TcpListener>,
@@ -225,7 +229,8 @@ impl Listeners {
         self.explicit.iter().map(|(address, _)| *address).collect()
     }
 
-    /// Answers who takes explicit clients in, so that they can be told to stop.
+    /// Starts to accept. Returns the handles of the explicit proxy's accept loops, to stop them
+    /// later.
     fn serve(self, driver: &Driver, observer: &Rc<Observer>) -> Vec<AbortHandle> {
         if let Some(listener) = self.metrics {
             spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
@@ -238,8 +243,8 @@ impl Listeners {
     }
 }
 
-/// While the store is opened, a panic is the library's way of saying that a file is damaged; the store
-/// begins that file anew.
+/// Logs panics while the store is opened. There the database library panics when a file is damaged,
+/// and the store replaces that file.
 fn say_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
@@ -249,9 +254,9 @@ fn say_panics() {
     }));
 }
 
-/// From here on a panic is the end: a daemon that is half dead is worse for traffic than none. Only
-/// the thread that writes may begin a damaged file anew even now; it ends the process itself if it
-/// cannot.
+/// Makes a panic abort the process from here on: traffic bypasses a dead daemon, but hangs at one
+/// that is half dead. The writer thread alone may panic: it replaces a damaged file, or aborts the
+/// process itself.
 fn abort_on_panic() {
     drop(std::panic::take_hook());
     let report = std::panic::take_hook();
@@ -263,11 +268,12 @@ fn abort_on_panic() {
     }));
 }
 
-/// The signals that mean: stop.
+/// The signals that stop the daemon.
 struct Stop {
     terminate: Signal,
     interrupt: Signal,
-    /// Not to be heeded: a file that may not grow is an error like others, not the end.
+    /// SIGXFSZ, caught and ignored: a write beyond the file size limit then fails with an error instead of
+    /// killing the daemon.
     _file_size: Signal,
 }
 

@@ -1,9 +1,9 @@
-//! How things are shown to a person: amounts, durations, the width and colours of the terminal.
+//! Text for people: amounts, durations, the width and colours of the terminal.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-/// How wide text may be, in columns, where no terminal says so.
+/// Columns if the terminal's width is unknown.
 const WIDTH_DEFAULT: usize = 80;
 
 /// How a page of text is laid out.
@@ -16,7 +16,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// As standard output wants it.
+    /// The style for standard output.
     pub fn of_stdout() -> Self {
         let terminal = console::Term::stdout().size_checked().map(|(_, width)| usize::from(width));
         let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
@@ -26,30 +26,30 @@ impl Style {
         }
     }
 
-    /// Text that stands out.
+    /// Emphasised text (bold).
     pub fn strong(&self, text: &str) -> String {
         if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// Text that warns.
+    /// A warning (bold red).
     pub fn alarm(&self, text: &str) -> String {
         if self.colour { format!("\x1b[1;31m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 
-/// Whether the user lets us use colours on terminals at all (<https://no-color.org>).
+/// Whether the environment allows colours on terminals (<https://no-color.org>).
 pub fn may_colour() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// An amount of bytes in three digits or so: `1.5 MiB`.
+/// An amount of bytes in two to four digits: `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut amount = bytes as f64;
     let mut unit = "B";
     for larger in UNITS {
-        // What would be rounded to 1024 of a unit is 1 of the next.
+        // An amount that would be shown as 1024 of a unit is shown as 1.0 of the next.
         if amount < 1023.5 {
             break;
         }
@@ -59,7 +59,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{amount:.digits$} {unit}")
 }
 
-/// A count with its thousands apart: `12 345`.
+/// A count with its thousands separated: `12 345`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut shown = String::with_capacity(digits.len() * 4 / 3);
@@ -72,7 +72,7 @@ pub fn count(count: u64) -> String {
     shown
 }
 
-/// A share in per cent; of nothing, it is a dash.
+/// A share in per cent; a dash if the whole is zero.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         "–".to_owned()
@@ -97,7 +97,7 @@ pub fn duration(duration: Duration) -> String {
     shown.join(" ")
 }
 
-/// Words in lines of at most `width` columns; a longer word has a line of its own.
+/// Wraps text into lines of at most `width` columns; a longer word has a line of its own.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -114,7 +114,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Text for a terminal that came from elsewhere: without control characters, at most `width` columns.
+/// Makes foreign text safe for a terminal: without control characters, at most `width` columns.
 pub fn tame(text: &str, width: usize) -> String {
     let mut tame: String =
         text.chars().map(|c| if c.is_control() { '?' } else { c }).take(width).collect();

@@ -1,7 +1,6 @@
-//! The transparent port and the rules that lead to it, while the daemon runs.
-//!
-//! The rules outlive their use by a little: an intercepted connection that is open reaches us by them
-//! alone, so they go only when the daemon does.
+//! The transparent listener and the firewall rules that redirect connections to it. The rules are
+//! removed only when the daemon ends, even if interception is turned off earlier: the packets of
+//! open intercepted connections reach the daemon only through them.
 
 use crate::clients::{self, ListenerKind};
 use crate::config::{Config, Intercept};
@@ -14,7 +13,7 @@ use std::rc::Rc;
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, spawn_local};
 
-/// Who takes in intercepted clients, and how they come here.
+/// The state of interception.
 pub struct Transparent {
     driver: Driver,
     observer: Rc<Observer>,
@@ -23,11 +22,11 @@ pub struct Transparent {
 }
 
 enum State {
-    /// No rule of ours is there.
+    /// None of our rules is set.
     Off,
-    /// New connections come here.
+    /// New connections are intercepted.
     On { rules: Rules, accepting: AbortHandle },
-    /// New connections go straight; those that are open still come here.
+    /// New connections bypass the daemon; open ones are still intercepted.
     Released(Rules),
 }
 
@@ -36,13 +35,14 @@ pub fn open(intercept: &Intercept) -> std::io::Result<TcpListener> {
     host::listen::transparent(intercept.port)
 }
 
-/// Rules for the interfaces that lead out now. The kernel takes names that a ruleset cannot say.
+/// `rules` with the interfaces that lead out now. Names that cannot stand in an nftables ruleset
+/// are left out: the kernel allows more names.
 pub fn in_step(rules: Rules, out: Vec<String>) -> Rules {
     let out = out.into_iter().filter(|name| is_interface_name(name)).collect();
     Rules { out, ..rules }
 }
 
-/// Where the transparent port is, for errors.
+/// The address of the transparent listener, for error messages.
 pub fn address(intercept: &Intercept) -> SocketAddr {
     SocketAddr::from(([0; 16], intercept.port))
 }
@@ -53,8 +53,8 @@ impl Transparent {
         Self { driver, observer, egress, state: State::Off }
     }
 
-    /// Brings clients here, by a port that is open already. Without the rules it is closed: nothing
-    /// would keep others from coming in by it.
+    /// Applies the rules and accepts clients on `listener`. If the rules cannot be applied, the
+    /// listener is closed: without them any machine could connect to it.
     pub fn begin(&mut self, config: &Config, listener: TcpListener) {
         if let Some(rules) = self.rules(config)
             && self.apply(&rules)
@@ -64,7 +64,8 @@ impl Transparent {
         }
     }
 
-    /// Puts the rules in force that the configuration and the routes make now; the port stays what it was.
+    /// Applies the rules that follow from the current configuration and routes; the port does not
+    /// change.
     pub fn change(&mut self, config: &Config) {
         let intercept = &config.intercept;
         match (self.rules(config), &mut self.state) {
@@ -84,14 +85,14 @@ impl Transparent {
         }
     }
 
-    /// New connections go straight from here on.
+    /// Stops to accept; from here on new connections bypass the daemon.
     pub fn stop_accepting(&self) {
         if let State::On { accepting, .. } = &self.state {
             accepting.abort();
         }
     }
 
-    /// Takes the rules away.
+    /// Removes the rules.
     pub fn end(self) {
         if let State::On { rules, .. } | State::Released(rules) = self.state
             && let Err(error) = rules.remove()
@@ -110,8 +111,7 @@ impl Transparent {
                 applied.notes.iter().for_each(|note| tracing::warn!("interception: {note}"));
                 for name in missing_interfaces(&rules.interfaces) {
                     tracing::warn!(
-                        "there is no interface {name}: its clients are intercepted once it is there \
-                         (see `ip link`)"
+                        "there is no interface {name}: its clients are intercepted once it appears (see `ip link`)"
                     );
                 }
                 self.observer.intercepts(true, applied.notes.first().cloned());
@@ -124,26 +124,26 @@ impl Transparent {
         }
     }
 
-    /// What was in force before still is.
+    /// Reports that the rules could not be changed; the previous ones still apply.
     fn fail(&self, error: &str) {
         let works = matches!(self.state, State::On { .. });
         let effect = if works {
             "the interception rules stay as they were"
         } else {
-            "nothing is intercepted: traffic goes on without us"
+            "nothing is intercepted: traffic bypasses the daemon"
         };
         tracing::warn!(%error, "{effect}");
         self.observer.intercepts(works, Some(error.to_owned()));
     }
 
-    /// Nothing new is intercepted; the port closes when no rule leads to it any more.
+    /// Turns interception off for new connections, then closes the listener.
     fn release(&mut self) {
         let State::On { rules, accepting } = std::mem::replace(&mut self.state, State::Off) else {
             return;
         };
         if let Err(error) = rules.release() {
-            // Without a listener they have no effect on new connections either.
-            tracing::warn!(%error, "the interception rules stay until the end");
+            // Without a listener the rules have no effect on new connections anyway.
+            tracing::warn!(%error, "cannot release the interception rules: they stay until the daemon ends");
         }
         accepting.abort();
         self.observer.intercepts(false, None);

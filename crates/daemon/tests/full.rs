@@ -305,7 +305,7 @@ fn who_reads_slowly_gets_all_of_an_answer_after_a_stop() {
         hearsay.number("/report/exchanges") == 0 && hearsay.number("/report/requests/miss") == 1
     });
     hearsay.signal("TERM");
-    wait_until("it to wait", || hearsay.log().contains("open connections may finish"));
+    wait_until("it to wait", || hearsay.log().contains("waiting for open connections"));
     assert_same(&client.reply().expect(200).body, &file);
     assert!(client.rest().is_empty());
     wait_until("the daemon to end", || hearsay.has_ended());
@@ -320,7 +320,7 @@ fn a_second_signal_ends_it_at_once() {
     ask(&mut client, &origin.script.url("slow"));
     wait_until("it to be under way", || hearsay.number("/report/exchanges") == 1);
     hearsay.signal("TERM");
-    wait_until("it to wait", || hearsay.log().contains("open connections may finish"));
+    wait_until("it to wait", || hearsay.log().contains("waiting for open connections"));
     assert!(!hearsay.has_ended());
     hearsay.signal("TERM");
     let told = Instant::now();
@@ -342,7 +342,7 @@ fn a_tunnel_has_its_time_too() {
     client.reply().expect(200);
     assert_eq!(client.send("a").take(1), b"a");
     hearsay.signal("TERM");
-    wait_until("it to wait", || hearsay.log().contains("open connections may finish"));
+    wait_until("it to wait", || hearsay.log().contains("waiting for open connections"));
     assert_eq!(client.send("b").take(1), b"b");
     assert!(!hearsay.has_ended());
     client.finish();

@@ -1,5 +1,5 @@
-//! Clients' connections that are joined with an origin's, byte for byte: what is no HTTP, tunnels, upgrades,
-//! and answers that cannot be read.
+//! Clients' connections that are joined with an origin's, byte for byte: protocols other than HTTP,
+//! tunnels, upgrades, and responses that cannot be parsed.
 
 use crate::connections::Permit;
 use crate::driver::{Driver, Outbox, Past, wake};
@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// What is not HTTP crosses untouched.
+/// Relays an intercepted connection that is not HTTP.
 pub async fn relay(
     driver: Driver,
     mut stream: Client,
@@ -31,8 +31,8 @@ pub async fn relay(
     }
 }
 
-/// Dials an origin whose answer cannot be read, for its client to have it all the same. It goes with the client's
-/// connection, which waits for it.
+/// Dials an origin whose response cannot be parsed, so that its client can read it directly.
+/// Dropped with the client's connection, which waits for it.
 pub async fn dial_past(driver: &Driver, fetch: &Fetch) -> Result<Past, FetchError> {
     let dialler = driver.pool().dialler();
     let origin = dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
@@ -50,7 +50,7 @@ pub async fn tunnel(
     let Some((mut upgrade, permit)) = outbox.borrow_mut().upgrade.take() else { return };
     let dialled = tokio::select! {
         dialled = driver.pool().dialler().dial(&dial, client, caller) => dialled,
-        // Before there is an answer, this is over only if the client's connection is.
+        // Before the response, the upgrade can only resolve because the client's connection ended.
         _ = &mut upgrade => return,
     };
     let mut origin = match dialled {
@@ -72,8 +72,8 @@ fn answer(outbox: &RefCell<Outbox>, (head, text): (Head, Bytes)) {
     wake(outbox);
 }
 
-/// Joins a client's connection that is no longer HTTP and one to an origin, which is sent `first`, until both have ended or its place
-/// is needed.
+/// Sends `first` to the origin, then copies bytes both ways, until both connections have ended or
+/// the permit is closed to make room.
 pub async fn join<A, B>(driver: &Driver, near: &mut A, far: &mut B, first: &[u8], permit: &Permit)
 where
     A: AsyncRead + AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! A response's content on its way to a client, and its turn on the connection.
+//! A response's content as hyper reads it, and its place in the connection's pipeline.
 
 use crate::connections::Permit;
 use crate::driver::{Driver, End, Outbox};
@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-/// A request's turn on its connection: the next one is not looked at before it is over.
+/// One request of a connection's pipeline (RFC 9112 §9.3.2). While this exists, the next request is
+/// not read.
 pub struct Pipelined {
     signs: Arc<Signs>,
     permit: Rc<Permit>,
@@ -28,7 +29,7 @@ impl Pipelined {
         Self { signs: Arc::clone(signs), permit: Rc::clone(permit), window: permit.begin() }
     }
 
-    /// How many bytes of the answer may be on their way; `None`: there is no room for one.
+    /// How many bytes of the response may be in flight; `None`: there is no room for one.
     pub fn window(&self) -> Option<u64> {
         self.window
     }
@@ -41,26 +42,26 @@ impl Drop for Pipelined {
     }
 }
 
-/// A response's content, as the engine leaves it.
+/// A response's content, taken from the outbox where the engine puts it.
 pub struct ResponseBody {
     pub driver: Driver,
     pub id: ExchangeId,
     pub outbox: Rc<RefCell<Outbox>>,
-    /// Bytes still to come, where that is known.
+    /// Bytes still to be sent, if the length is known.
     pub left: Option<u64>,
-    /// What may be on its way, and what was taken of it.
+    /// The flow-control window, and how much of it was used.
     pub window: ClientWindow,
-    /// Held until the response is over.
-    pub _turn: Pipelined,
+    /// Held until the response has ended.
+    pub _pipelined: Pipelined,
 }
 
-/// The response cannot be completed; the connection is closed, so that the client knows.
+/// The response cannot be completed. hyper then closes the connection, which tells the client.
 #[derive(Debug, thiserror::Error)]
 #[error("the response was broken off")]
 pub struct Broken;
 
 impl ResponseBody {
-    /// The head, or the request with which the client is to be joined with its origin instead.
+    /// The head; or, as the error, the request with which the client is to be joined to its origin.
     pub fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Head, Box<Fetch>>> {
         let mut outbox = self.outbox.borrow_mut();
         if let Some(past) = outbox.past.take() {
@@ -76,7 +77,7 @@ impl ResponseBody {
         }
     }
 
-    /// Gives credit for what was taken; whether any was due.
+    /// Grants the engine credit for the bytes that were sent; returns whether any was due.
     fn settle(&mut self, nothing_waits: bool) -> bool {
         let credit = self.window.give_back(nothing_waits);
         if let Some(bytes) = credit {
@@ -86,7 +87,7 @@ impl ResponseBody {
     }
 }
 
-/// The engine never ends an exchange without a head; should it, the client is told so.
+/// The head if the engine ends an exchange without one, which it never should.
 fn nothing() -> Head {
     Head { status: StatusCode::BAD_GATEWAY, headers: HeaderMap::new(), length: Some(0) }
 }

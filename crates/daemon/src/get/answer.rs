@@ -1,5 +1,5 @@
-//! What a response means for a part of a file. Read RFC 9110 §13.1.5 (If-Range), §14.4 (Content-Range)
-//! and §15.3.7 (206) before editing.
+//! Decides what to do with a response to a download. Read RFC 9110 §13.1.5 (If-Range), §14.4
+//! (Content-Range) and §15.3.7 (206) before editing.
 
 use http::header::{
     CONTENT_LENGTH, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LOCATION, TRANSFER_ENCODING,
@@ -14,7 +14,7 @@ use super::part::Meta;
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 /// The digest of what this message carries (RFC 9530 §2).
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
-/// How caches dealt with the request (RFC 9211).
+/// How caches handled the request (RFC 9211).
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
 /// The root of a published object.
@@ -23,20 +23,20 @@ const ROOT: HeaderName = HeaderName::from_static(node::named::ROOT);
 /// What to do with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Its body goes on where the part ends.
+    /// Append its body to the part.
     Continue,
-    /// Its body is a whole, of this.
+    /// Its body is the whole file, described by this.
     Anew(Box<Meta>),
-    /// What we have is of no use: ask again, for all of it.
+    /// Discard the part, and request the whole file.
     StartOver,
-    /// Ask there.
+    /// Request this URL instead.
     Redirect(String),
-    /// It is not what was asked for; why.
+    /// The response is an error; the reason.
     Refused(String),
 }
 
-/// What to do with a response to a request for `meta.url`, of which `bytes` are there and were asked
-/// to be continued (none: all was asked for).
+/// Judges a response to a request for `meta.url` from byte `bytes` on (0: the whole file was
+/// requested).
 pub fn judge(status: StatusCode, headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
     match status {
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
@@ -52,8 +52,8 @@ pub fn judge(status: StatusCode, headers: &HeaderMap, meta: &Meta, bytes: u64) -
     }
 }
 
-/// The URL that a `Location` means: absolute, or a path on the same host (RFC 3986 §5.2, as far as
-/// anybody sends it).
+/// Resolves a `Location`: an absolute URL, or a path on the same host (of RFC 3986 §5.2, the forms
+/// that origins send).
 pub fn resolve(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next()?;
     let (scheme, host) = (base.scheme_str()?, base.authority()?);
@@ -70,7 +70,7 @@ pub fn resolve(base: &Uri, location: &str) -> Option<Uri> {
     absolute.parse().ok()
 }
 
-/// How much is left to come, if it was said; what was not framed by a length may end too early.
+/// The length of the body, if it is declared; a chunked body has none (RFC 9112 §6.3).
 pub fn body_length(headers: &HeaderMap) -> Option<u64> {
     if headers.contains_key(TRANSFER_ENCODING) {
         return None;
@@ -78,24 +78,24 @@ pub fn body_length(headers: &HeaderMap) -> Option<u64> {
     text(headers, &CONTENT_LENGTH)?.parse().ok()
 }
 
-/// `Repr-Digest`, as it came.
+/// The value of `Repr-Digest`.
 pub fn repr_digest(headers: &HeaderMap) -> Option<String> {
     text(headers, &REPR_DIGEST)
 }
 
-/// The SHA-256 of what this message carries, if it says one.
+/// The SHA-256 of this message's content, if the header has one.
 pub fn content_digest(headers: &HeaderMap) -> Option<Sha256> {
     digest::of_header(&text(headers, &CONTENT_DIGEST)?)
 }
 
-/// What the caches on the way said, the nearest last.
+/// `Cache-Status` of all caches on the path, the nearest last.
 pub fn cache_status(headers: &HeaderMap) -> Option<String> {
     let values = headers.get_all(CACHE_STATUS).iter().filter_map(|value| value.to_str().ok());
     let all = values.collect::<Vec<_>>().join(", ");
     (!all.is_empty()).then_some(all)
 }
 
-/// Which cache answered, going by [`cache_status`]; `None`: the origin did.
+/// The cache that answered, according to [`cache_status`]; `None`: the origin did.
 pub fn answered_by(cache_status: &str) -> Option<&str> {
     cache_status.split(',').find_map(|member| {
         let mut items = member.split(';').map(str::trim);
@@ -117,13 +117,14 @@ fn describe(headers: &HeaderMap, url: &str) -> Meta {
     }
 }
 
-/// What identifies this very version, byte for byte.
+/// The strong validator of this version (RFC 9110 §8.8.1).
 fn validator(headers: &HeaderMap) -> Option<String> {
     Some(strong_validator(headers)?.to_str().ok()?.to_owned())
 }
 
-/// A 206 must begin where we end, be of the same length, and repeat the validator that it was asked with
-/// (RFC 9110 §15.3.7.3). Where nobody has said the length, nobody could see that it ends too early.
+/// A 206 must begin where the part ends, agree on the whole length, and repeat the validator of the
+/// request (RFC 9110 §15.3.7.3). If no response has declared the length, a truncated file could not
+/// be detected: start over.
 fn continued(headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
     let fits = ContentRange::of(headers).is_some_and(|ContentRange { range, whole }| {
         let ends = match whole {
@@ -137,7 +138,7 @@ fn continued(headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
     if fits && same_version { Answer::Continue } else { Answer::StartOver }
 }
 
-/// The length of the whole, going by a `Content-Range`.
+/// The whole file's length, according to `Content-Range`.
 pub fn whole_length(headers: &HeaderMap) -> Option<u64> {
     ContentRange::of(headers)?.whole
 }

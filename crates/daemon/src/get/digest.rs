@@ -1,11 +1,10 @@
-//! Digests as headers and people write them: RFC 9530's `sha-256=:base64:`, and hexadecimal.
+//! Digests as in headers and as people write them: RFC 9530's `sha-256=:base64:`, and hexadecimal.
 
 /// A SHA-256.
 pub type Sha256 = [u8; 32];
 
-/// The SHA-256 in a `Repr-Digest` or `Content-Digest` (RFC 9530 §2, §3), if there is one.
-///
-/// A dictionary of byte sequences (RFC 9651 §3.2, §3.3.5) has no comma but between its members.
+/// The SHA-256 in a `Repr-Digest` or `Content-Digest` (RFC 9530 §2, §3), if there is one. In a
+/// dictionary of byte sequences (RFC 9651 §3.2, §3.3.5) commas occur only between members.
 pub fn of_header(value: &str) -> Option<Sha256> {
     let members = value.split(',').map(str::trim);
     let found = members.filter_map(|member| member.strip_prefix("sha-256=:")).next_back()?;
@@ -13,13 +12,13 @@ pub fn of_header(value: &str) -> Option<Sha256> {
     from_base64(base64)?.try_into().ok()
 }
 
-/// A SHA-256 in hexadecimal, as `sha256sum` prints it.
+/// Parses a SHA-256 in hexadecimal, as `sha256sum` prints it.
 pub fn of_hex(text: &str) -> Option<Sha256> {
     let text = text.trim().to_ascii_lowercase();
     text.parse().ok().map(|wire::ObjectKey(bytes)| bytes)
 }
 
-/// In hexadecimal.
+/// Formats a SHA-256 in hexadecimal.
 pub fn to_hex(digest: &Sha256) -> String {
     wire::ObjectKey(*digest).to_string()
 }

@@ -14,10 +14,10 @@ use tokio::time::timeout;
 
 use crate::exit::Failure;
 
-/// How long the proxy may take to accept; it is on this machine or near.
+/// How long to wait for the connection to the proxy, which is on this machine or near.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// How long nothing may come. Uplinks of meshes stall for tens of seconds and come back.
+/// How long to wait for the next bytes. Uplinks of meshes stall for tens of seconds and recover.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
 
 /// Sends the request, and returns the head of the response.
@@ -30,7 +30,7 @@ pub async fn ask(
     let stream = connect(proxy).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
-    // How it ends is seen by whoever reads the body.
+    // Its error also ends the body, where it is reported.
     tokio::spawn(connection);
     timeout(SILENCE_MAX, sender.send_request(request)).await.map_err(|_| silent())?.map_err(lost)
 }
@@ -56,7 +56,8 @@ fn request(url: &Uri, resume: Option<(u64, &str)>) -> http::Result<Request<Empty
         .header(HOST, host)
         .header(USER_AGENT, concat!("hearsay/", env!("CARGO_PKG_VERSION")))
         .header(ACCEPT, "*/*")
-        // The file, not a compressed form of it: ranges and digests speak of what is sent.
+        // The file itself, not a compressed form: ranges and digests apply to the form that is
+        // sent.
         .header(ACCEPT_ENCODING, "identity");
     if let Some((from, validator)) = resume {
         request = request.header(RANGE, format!("bytes={from}-")).header(IF_RANGE, validator);
@@ -77,7 +78,7 @@ async fn connect(proxy: SocketAddr) -> Result<TcpStream, Failure> {
 }
 
 fn silent() -> Failure {
-    Failure::failed(format!("nothing came for {} s", SILENCE_MAX.as_secs()))
+    Failure::failed(format!("the proxy sent nothing for {} s", SILENCE_MAX.as_secs()))
 }
 
 fn lost(error: hyper::Error) -> Failure {

@@ -1,7 +1,6 @@
-//! A file that is not whole yet: `FILE.part`, and beside it `FILE.part.meta`, which says of what.
-//!
-//! What the meta file counts as there has been synced before, so a power cut costs at most
-//! [`CHECKPOINT_BYTES`] and never leaves holes in what is resumed.
+//! An incomplete file: `FILE.part`, and beside it `FILE.part.meta`, which says what it is a part
+//! of. Bytes are synced before the meta file counts them. So a power cut loses at most
+//! [`CHECKPOINT_BYTES`], and never leaves holes in a download that is resumed.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
@@ -9,32 +8,32 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// How much may be lost by a power cut.
+/// How much a power cut may lose, in bytes.
 const CHECKPOINT_BYTES: u64 = 16 << 20;
 
-/// What a part is a part of.
+/// The meta file: what the part is a part of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
-    /// What was asked for.
+    /// The URL that was requested.
     pub url: String,
-    /// The version's `ETag`, as it came.
+    /// The version's `ETag`, verbatim.
     pub etag: Option<String>,
-    /// The version's `Last-Modified`, as it came.
+    /// The version's `Last-Modified`, verbatim.
     pub last_modified: Option<String>,
-    /// What to send as `If-Range`; without it nothing can be resumed.
+    /// The strong validator to send as `If-Range`; without it the download cannot be resumed.
     pub validator: Option<String>,
-    /// The length of the whole, in bytes, if it was said.
+    /// The whole file's length in bytes, if a response declared it.
     pub length: Option<u64>,
-    /// The whole's `Repr-Digest`, as it came.
+    /// The whole file's `Repr-Digest`, verbatim.
     pub repr_digest: Option<String>,
-    /// The root of a published object, as it came.
+    /// The root of a published object, verbatim.
     #[serde(default)]
     pub root: Option<String>,
-    /// Bytes that are on disk for certain.
+    /// Bytes that were synced to disk.
     pub synced_bytes: u64,
 }
 
-/// A file that is not whole yet, and open. Dropping it keeps what is there, to be resumed.
+/// An open part. When it is dropped, its bytes are kept for a later download to resume.
 #[derive(Debug)]
 pub struct Part {
     file: File,
@@ -49,7 +48,7 @@ pub fn part_path(output: &Path) -> PathBuf {
     with_suffix(output, ".part")
 }
 
-/// How many bytes an earlier download has left, and whether they can be continued.
+/// How many bytes an earlier download left, and whether it can be resumed.
 pub fn left(output: &Path) -> (u64, bool) {
     let path = part_path(output);
     let bytes = std::fs::metadata(&path).map_or(0, |there| there.len());
@@ -71,7 +70,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 impl Part {
-    /// Opens what an earlier download of the same URL has left, or begins.
+    /// Opens the part of an earlier download of the same URL, or begins a new one.
     pub fn open(output: &Path, url: &str) -> io::Result<Self> {
         let path = part_path(output);
         let file =
@@ -97,36 +96,37 @@ impl Part {
         &self.meta
     }
 
-    /// How much of it is there.
+    /// How many bytes have arrived.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Where it is.
+    /// The part's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether nothing is missing.
+    /// Whether all bytes have arrived.
     pub fn is_whole(&self) -> bool {
         self.bytes > 0 && self.meta.length == Some(self.bytes)
     }
 
-    /// What to resume by: from where, and if what has not changed.
+    /// What a request to resume needs: the first missing byte, and the validator for `If-Range`.
     pub fn resumable(&self) -> Option<(u64, &str)> {
         let validator = self.meta.validator.as_deref()?;
         (self.bytes > 0).then_some((self.bytes, validator))
     }
 
-    /// Empties it; what comes now is a part of something else.
+    /// Empties the part, and begins one of `meta`.
     pub fn begin(&mut self, meta: Meta) -> io::Result<()> {
         self.meta = Meta { synced_bytes: 0, ..meta };
-        // The note goes first: at no time may it speak of other bytes than those that are there.
+        // The meta file is written first: after a crash in between, it counts no bytes, so old ones
+        // are not resumed.
         self.write_meta()?;
         self.cut(0)
     }
 
-    /// What was learnt about the same version later.
+    /// Adds what a later response says of the same version.
     pub fn learn(&mut self, length: Option<u64>, repr_digest: Option<String>) {
         self.meta.length = self.meta.length.or(length);
         self.meta.repr_digest = self.meta.repr_digest.take().or(repr_digest);
@@ -143,13 +143,13 @@ impl Part {
         }
     }
 
-    /// The file, to be read from its beginning.
+    /// The file, with the cursor at its beginning.
     pub fn reread(&mut self) -> io::Result<&mut File> {
         self.file.seek(SeekFrom::Start(0))?;
         Ok(&mut self.file)
     }
 
-    /// Gives it its name, durably; the note goes.
+    /// Renames the complete file to its final name, durably, and removes the meta file.
     pub fn finish(mut self, output: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         std::fs::rename(&self.path, output)?;
@@ -159,13 +159,13 @@ impl Part {
         File::open(dir.unwrap_or(Path::new(".")))?.sync_all()
     }
 
-    /// Makes the next download begin anew; the bytes stay, to be looked at.
+    /// Removes the meta file, so that the next download starts over; the bytes stay for inspection.
     pub fn condemn(mut self) {
         self.is_finished = true;
         self.forget();
     }
 
-    /// Makes what is there count.
+    /// Syncs the bytes, then counts them in the meta file.
     fn checkpoint(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
         self.meta.synced_bytes = self.bytes;
@@ -179,7 +179,7 @@ impl Part {
         Ok(())
     }
 
-    /// Replaced in one step, because a half-written note would cost the whole part.
+    /// Replaces the meta file atomically: a half-written one would lose the whole part.
     fn write_meta(&self) -> io::Result<()> {
         let path = meta_path(&self.path);
         let fresh = with_suffix(&path, ".new");
@@ -190,7 +190,7 @@ impl Part {
     }
 
     fn forget(&self) {
-        // Without its part a note says nothing, so one that stays does no harm.
+        // A meta file that cannot be removed does no harm without its part.
         let _ = std::fs::remove_file(meta_path(&self.path));
     }
 }

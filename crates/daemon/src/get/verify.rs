@@ -1,4 +1,4 @@
-//! Whether a file is what was promised: one pass over what is on disk, for all promises at once.
+//! Verifies a file in one pass against all that is known of it: length, digests, OID and manifest.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,41 +10,41 @@ use super::digest::{self, Sha256};
 use crate::control::UnitLine;
 use crate::exit::Failure;
 
-/// How much is read at once where no unit says so, and at most, in bytes.
+/// Bytes per read, at most; a chunk of the manifest may be shorter.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What a file shall be.
+/// What a file must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Promises {
     /// Its length, in bytes.
     pub length: Option<u64>,
-    /// SHA-256s of all of it, and who promised each.
+    /// SHA-256s of the whole file, each with its source.
     pub sha256: Vec<(&'static str, Sha256)>,
-    /// The BLAKE3 that its name certifies.
+    /// The BLAKE3 that its OID certifies.
     pub blake3: Option<[u8; 32]>,
-    /// The units it is made of.
+    /// Its chunks, in order, by the daemon's manifest.
     pub units: Option<Vec<Unit>>,
 }
 
-/// A unit that the daemon has listed.
+/// A chunk in the daemon's manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The name of its bytes as they are kept.
+    /// The hash of its bytes as they are stored (sealed, if there is a key).
     pub name: ChunkId,
     /// Its length in bytes.
     pub length: u32,
-    /// What it was sealed with, if it was.
+    /// The key that it was sealed with, if any.
     pub key: Option<Key>,
 }
 
 impl Unit {
-    /// As the control socket tells it; `None` if that makes no sense.
+    /// Parses a line of the control socket; `None` if it is malformed.
     pub fn of(line: &UnitLine) -> Option<Self> {
         let key = line.key.as_deref().map(blake3::Hash::from_hex).transpose().ok()?;
         Some(Self { name: line.name.parse().ok()?, length: line.length, key: key.map(Into::into) })
     }
 
-    /// Whether these bytes, in clear, are the unit's.
+    /// Whether these plaintext bytes are the chunk's.
     fn is(&self, clear: &[u8]) -> bool {
         let sealed = self.key.map(|key| {
             let mut unit = clear.to_vec();
@@ -56,7 +56,7 @@ impl Unit {
     }
 }
 
-/// Checks the promises, and says which were kept.
+/// Verifies the file; returns what it was verified against, for the report.
 pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>, Failure> {
     let mut hasher = (!promises.sha256.is_empty()).then(Hasher::new);
     let mut named = promises.blake3.map(|promised| (blake3::Hasher::new(), promised));
@@ -85,7 +85,7 @@ pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>,
         if got == 0 && unit.is_none() {
             break;
         }
-        // Big files take their time; Ctrl-C shall not.
+        // Lets Ctrl-C interrupt the verification of a large file.
         tokio::task::yield_now().await;
     }
     let mut kept = check_length(length, promises)?;
@@ -93,7 +93,7 @@ pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>,
     kept.extend(check_digests(digest, promises)?);
     if let Some((hasher, promised)) = named {
         if *hasher.finalize().as_bytes() != promised {
-            return Err(broken("its BLAKE3 is not the one that the OID certifies".to_owned()));
+            return Err(broken("its BLAKE3 does not match the OID".to_owned()));
         }
         kept.push("BLAKE3 (OID)".to_owned());
     }
@@ -107,7 +107,7 @@ pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>,
 fn check_length(length: u64, promises: &Promises) -> Result<Vec<String>, Failure> {
     match promises.length {
         Some(promised) if promised != length => {
-            Err(broken(format!("{length} bytes arrived and {promised} were promised")))
+            Err(broken(format!("{length} bytes arrived instead of {promised}")))
         }
         Some(_) => Ok(vec!["length".to_owned()]),
         None => Ok(Vec::new()),
@@ -119,14 +119,14 @@ fn check_digests(digest: Option<Sha256>, promises: &Promises) -> Result<Vec<Stri
     for (who, promised) in &promises.sha256 {
         if *promised != digest {
             let (is, promised) = (digest::to_hex(&digest), digest::to_hex(promised));
-            return Err(broken(format!("its SHA-256 is {is}, and {who} promised {promised}")));
+            return Err(broken(format!("its SHA-256 is {is}, but {who} says {promised}")));
         }
     }
     Ok(promises.sha256.iter().map(|(who, _)| format!("SHA-256 ({who})")).collect())
 }
 
 fn broken(what: String) -> Failure {
-    Failure::unverified(format!("what arrived is not what was promised: {what}"))
+    Failure::unverified(format!("the content failed its verification: {what}"))
 }
 
 fn read_full(file: &mut File, buffer: &mut [u8]) -> Result<usize, Failure> {
@@ -136,7 +136,7 @@ fn read_full(file: &mut File, buffer: &mut [u8]) -> Result<usize, Failure> {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Failure::failed(format!("cannot read it again: {error}"))),
+            Err(error) => return Err(Failure::failed(format!("cannot read the file to verify it: {error}"))),
         }
     }
     Ok(filled)
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn each_broken_promise_is_found() {
         for (promises, what) in [
-            (Promises { length: Some(6), ..Promises::default() }, "5 bytes arrived and 6"),
+            (Promises { length: Some(6), ..Promises::default() }, "5 bytes arrived instead of 6"),
             (Promises { sha256: vec![("--sha256", [0; 32])], ..Promises::default() }, "--sha256"),
             (Promises { blake3: Some([0; 32]), ..Promises::default() }, "BLAKE3"),
             (Promises { units: units(&[b"he", b"lla"]), ..Promises::default() }, "from 2 on"),
