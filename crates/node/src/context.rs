@@ -31,7 +31,7 @@ use store::{Change, Index, Provenance, unit_log_bytes};
 use wire::peer::Message;
 use wire::{ChunkId, Date, Instant, NodeId, RecordId};
 
-/// Writes become durable at most this long afterwards (docs/protocol.md, "Durable").
+/// Writes become durable at most this long afterwards.
 pub const SYNC_AFTER: Duration = Duration::from_secs(5);
 /// A failed store is tried again after this time.
 pub const STORE_RETRY: Duration = Duration::from_secs(30);

@@ -16,7 +16,7 @@ pub const CREDIT: u32 = 16 * 1024;
 /// However short memory is, this many bytes may be in flight.
 pub const AHEAD_MIN: u64 = 16 * 1024;
 /// Units in the first bytes of an object, up to this limit, follow its first segment without a
-/// want, so that small objects take one round trip (docs/protocol.md, "Pull").
+/// want, so that small objects take one round trip (docs/protocol.md, "Messages").
 pub const UNASKED_BYTES: u64 = 16 * 1024;
 
 /// A request with more bytes of header fields than this goes straight to the origin, because peers
@@ -104,7 +104,7 @@ impl Ask {
     }
 
     /// Why it can neither be answered from the store nor have its response stored, as far as the
-    /// request alone tells (docs/protocol.md, "What cannot be cached").
+    /// request alone tells.
     pub fn bypass(&self) -> Option<NotStored> {
         if self.upgrade {
             Some(NotStored::Upgrade)

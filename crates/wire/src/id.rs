@@ -56,7 +56,7 @@ macro_rules! identifier {
 }
 
 identifier! {
-    /// The name of a chunk: BLAKE3 of its stored bytes (protocol: Name).
+    /// The name of a chunk: BLAKE3 of its stored bytes.
     ChunkId, 32
 }
 

@@ -1,7 +1,7 @@
 //! What is published here.
 //!
 //! *What this is:* a list of objects, which rests in one row of the catalogue. *Who writes it:* the machine `publish`
-//! alone. *Who asks it:* whoever holds records, or tells peers what this node leads to. *What it never does:* hold more
+//! alone. *Who asks it:* the machines that hold records or send hints to peers. *What it never does:* hold more
 //! of an object than a few numbers.
 
 use crate::named;
@@ -34,7 +34,7 @@ pub struct Object {
     pub since: Date,
     /// Where its row rests.
     pub key: ObjectKey,
-    /// It was sealed under another mesh key than the present one, or under none: nobody can be given it.
+    /// It was sealed under another mesh key than the present one, or under none: it cannot be served.
     pub foreign: bool,
     /// Its record and all its units are here: others may be told of it.
     pub whole: bool,
@@ -51,8 +51,8 @@ pub struct PublishedInfo {
     pub since: Date,
     /// Whether all of it is here, so that others can have it.
     pub whole: bool,
-    /// Whether it was sealed under another mesh key than the present one, or under none: nobody can be given
-    /// it.
+    /// Whether it was sealed under another mesh key than the present one, or under none: then it cannot be
+    /// served.
     pub foreign: bool,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A transaction of the catalogue costs more than the segment that it enters, and each wakes the thread
 //! that writes. So a few segments wait for each other: until there are [`TOGETHER`], until a manifest
-//! ends, or until what was written is to be durable. Whoever leaves one here keeps it in memory until it
-//! is written, and nobody looks for it in the catalogue before.
+//! ends, or until the writes must be durable. The owner of a segment keeps it in memory until it is
+//! written, so that no reader looks for it in the catalogue before.
 
 use crate::hasher::Map;
 use crate::ids::Ids;
@@ -12,13 +12,13 @@ use crate::output::{Output, StoreOutput};
 use std::collections::VecDeque;
 use store::Change;
 
-/// So many segments are written together: 2 MiB of a large object, some 16 KiB of memory.
+/// This many segments are written together: 2 MiB of a large object, some 16 KiB of memory.
 const TOGETHER: usize = 16;
 
-/// For which transfer a segment is written, and its number.
+/// The transfer that a segment belongs to, and the segment's number.
 pub type Of = (FetchId, u32);
 
-/// Those that wait, and those that are being written.
+/// Segments that wait, and segments that are being written.
 #[derive(Debug, Default)]
 pub struct Segments {
     waiting: Vec<(Of, Change)>,

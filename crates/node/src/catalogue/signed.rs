@@ -16,7 +16,7 @@ pub fn segment_number(offsets: &[u64], position: u64) -> u32 {
     offsets.partition_point(|offset| *offset <= position).saturating_sub(1) as u32
 }
 
-/// A segment of a manifest as the catalogue keeps it, whoever vouches for it; `None` if it is none.
+/// A segment of a manifest as the catalogue keeps it, with or without a signature; `None` for other bytes.
 pub fn stored_segment(bytes: &[u8]) -> Option<Rc<Segment>> {
     Signed::decode(bytes).map(|signed| signed.segment)
 }

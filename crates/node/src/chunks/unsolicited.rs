@@ -1,5 +1,5 @@
-//! Units that came before anybody wanted them: the first of small objects may overtake their manifest, which
-//! comes by another connection.
+//! Units that arrived before a reader wanted them: the first units of a small object may overtake its
+//! manifest, which arrives on another connection.
 //!
 //! *Who calls it:* the node, with whole units that bear their names. *Bounds:* the memory that it was given, what
 //! keeping each unit costs included, so that many short ones are no more than few long ones. The oldest
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use wire::ChunkId;
 
-/// A unit costs so much beside its bytes: two entries of tables, and an allocation.
+/// The memory that a unit takes beside its bytes: two entries of tables, and an allocation.
 const ENTRY_COST: u64 = 256;
 
 /// See the module.

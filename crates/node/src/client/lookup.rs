@@ -16,7 +16,7 @@ use std::time::Duration;
 use wire::peer::{Outcome, Resume};
 
 /// A request that joined another waits this long for a head while the peer sends nothing; then it
-/// asks the gateway, alone (docs/protocol.md, "No loops").
+/// asks the gateway, alone.
 const JOINED_TIMEOUT: Duration = Duration::from_secs(2);
 /// It waits up to this long while the peer sends other things: the air is full then, and another
 /// copy would fill it more.
@@ -177,7 +177,7 @@ impl Client {
         let crowded = cx.chunks.pinned_bytes() > cx.pinned_max();
         let miss = self.misses.get_mut(&fetch_id)?;
         // If the peer that we asked waits for this request itself, waiting for its answer would be
-        // a deadlock (docs/protocol.md, "No loops").
+        // a deadlock.
         let asked = cx.pursuits.get(&fetch_id).and_then(Pursuit::peer);
         if asked.is_some_and(|peer| ask.trail.visited.contains(&peer)) {
             return None;

@@ -1,4 +1,4 @@
-//! Units for which a store had no room: who waits for some, and for how long.
+//! Writes of units for which the store had no room, and how long they wait.
 
 use crate::Ticket;
 use std::collections::VecDeque;
@@ -6,40 +6,40 @@ use std::time::Duration;
 use store::Unit;
 use wire::Instant;
 
-/// Units that found no room wait so long for the engine to make some.
+/// How long a write waits for the engine to make room.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Units that are to be appended.
+/// A write of units that waits for room.
 #[derive(Debug)]
 pub struct Waiting {
-    /// They wait for room until then.
+    /// When the wait for room ends.
     pub until: Instant,
-    /// What answers for them.
+    /// The ticket of the write, for the answer to the engine.
     pub ticket: Ticket,
-    /// Theirs.
+    /// The units to append.
     pub units: Vec<Unit>,
 }
 
 impl Waiting {
-    /// They are to be appended as of now.
+    /// A write that begins to wait now.
     pub fn new(now: Instant, ticket: Ticket, units: Vec<Unit>) -> Self {
         Self { until: now + ROOM_TIMEOUT, ticket, units }
     }
 }
 
-/// Who waits for room, the longest first.
+/// The writes that wait for room, the oldest first.
 #[derive(Debug, Default)]
 pub struct DiskQueue(VecDeque<Waiting>);
 
 impl DiskQueue {
-    /// There was no room for these: the engine is making some, or will when it has heard of what was written
+    /// There was no room for this write. The engine is making room, or will once it hears of the writes
     /// before.
     pub fn wait(&mut self, waiting: Waiting) {
         self.0.push_back(waiting);
     }
 
-    /// A segment was rewritten, or that failed. All who wait are to be appended again, in this order; if room is
-    /// being made, whoever finds none yet may wait for the next piece.
+    /// A segment was rewritten, or its rewriting failed: the waiting writes, to be tried again in this order. If
+    /// the engine makes more room (`makes_room`), a write that finds none yet may wait for the next segment.
     pub fn take(&mut self, now: Instant, makes_room: bool) -> VecDeque<Waiting> {
         if makes_room {
             self.0.iter_mut().for_each(|waiting| waiting.until = now + ROOM_TIMEOUT);
@@ -47,12 +47,12 @@ impl DiskQueue {
         std::mem::take(&mut self.0)
     }
 
-    /// When somebody will have waited in vain.
+    /// When the oldest write's wait ends.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.0.front().map(|waiting| waiting.until)
     }
 
-    /// Those for whom no room was made in time, so that they are not stored.
+    /// The writes that found no room in time: their units are not stored.
     pub fn expire(&mut self, now: Instant) -> impl Iterator<Item = Ticket> {
         let count = self.0.iter().take_while(|waiting| waiting.until <= now).count();
         self.0.drain(..count).map(|waiting| waiting.ticket)

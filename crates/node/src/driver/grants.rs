@@ -1,27 +1,28 @@
-//! What may come of an origin's answer, and how long it is waited for.
+//! How many bytes of an origin's response may be read, and how long to wait for them.
 
 use std::time::Duration;
 use wire::Instant;
 
-/// An origin has so long to answer a dial, if nobody else can be dialled.
+/// The timeout of a dial to an origin, if there is nothing else to dial.
 pub const DIAL_MAX: Duration = Duration::from_secs(20);
-/// An origin gets so long to begin its answer, once it has the whole request: as long as others give
-/// it, since some answer only when there is something to say.
+/// The timeout for a response's head, once the origin has the whole request. It is as long as other
+/// proxies' timeouts, since some origins respond only when they have news (long polling).
 pub const HEAD_MAX: Duration = Duration::from_secs(15 * 60);
-/// An origin may pause for so long within its content: some only speak when there is news. One that
-/// vanished is noticed earlier, by the connection itself.
+/// The longest pause within a response's content: some origins send only when they have news. An
+/// origin that vanished is noticed earlier, by the connection itself.
 const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// The content of one answer on its way: taken as far as the engine grants it, and waited for only then.
+/// The credit for one response's content. The content is read as far as the engine grants credit; its
+/// timeout runs only while there is credit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Grants {
-    /// Less than nothing if the last piece was larger than what was granted.
+    /// Credit left, in bytes; negative if the last piece was larger than the credit.
     bytes: i64,
     until: Option<Instant>,
 }
 
 impl Grants {
-    /// So many more bytes may come.
+    /// The engine grants credit for this many more bytes.
     pub fn grant(&mut self, now: Instant, bytes: u64) {
         let was_open = self.is_open();
         self.bytes = self.bytes.saturating_add_unsigned(bytes);
@@ -30,18 +31,18 @@ impl Grants {
         }
     }
 
-    /// So many bytes came.
+    /// This many bytes were read.
     pub fn took(&mut self, now: Instant, bytes: usize) {
         self.bytes -= bytes as i64;
         self.wait(now);
     }
 
-    /// Whether more may be taken. What has no content, or is at its end, needs no grant.
+    /// Whether more may be read. A response without content, or at its end, needs no credit.
     pub fn is_open(&self) -> bool {
         self.bytes > 0
     }
 
-    /// When the origin has paused for too long. Who may give nothing does not pause.
+    /// When the origin will have paused for too long; `None` while there is no credit.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.until
     }

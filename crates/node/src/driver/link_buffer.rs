@@ -1,4 +1,4 @@
-//! What lies between the engine and the socket of one link: what may be read, and what is to be written.
+//! The buffer between the engine and one link's socket: credit to read, and bytes to write.
 
 use super::READ_MAX;
 use crate::output::LinkOutput;
@@ -7,17 +7,17 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use wire::Instant;
 
-/// What is too little to be worth reading is read after so long, for no more may come. Longer than Linux
-/// keeps an acknowledgement back, so that a sender who waits for one is not kept waiting by us.
+/// Unread bytes below the read threshold are read after this long, since no more may come. Longer than
+/// Linux delays an acknowledgement, so that a sender which waits for one does not wait for us.
 const GATHER: Duration = Duration::from_millis(50);
 
 /// What the engine wants of one link. Lengths are in bytes.
 #[derive(Debug, Default)]
 pub struct LinkBuffer {
     granted: u64,
-    /// Less than this is left unread for a while; said anew for each read.
+    /// The read threshold: less than this stays unread for a while. The engine sets it anew for each read.
     gathers: u64,
-    /// Until when what is too little is left unread.
+    /// Until when bytes below the read threshold stay unread.
     gathering: Option<Instant>,
     queue: VecDeque<Bytes>,
     turns_bulk: bool,
@@ -25,7 +25,7 @@ pub struct LinkBuffer {
 }
 
 impl LinkBuffer {
-    /// Takes in what the engine says of this link. Whether there may be something to do at the socket.
+    /// Takes in an output of the engine for this link. True if the socket may need attention.
     pub fn take(&mut self, output: LinkOutput) -> bool {
         match output {
             LinkOutput::Write(_, bytes) => self.queue.push_back(bytes),
@@ -33,7 +33,7 @@ impl LinkBuffer {
             LinkOutput::BulkData(_) => self.turns_bulk = true,
             LinkOutput::Hangup(_) => self.is_hung_up = true,
             LinkOutput::ReadThreshold(_, bytes) => {
-                // This is about what has not come.
+                // The threshold is for the next read: the socket needs no attention now.
                 self.gathers = bytes;
                 return false;
             }
@@ -42,45 +42,45 @@ impl LinkBuffer {
         true
     }
 
-    /// Whether units pass by this link from now on, so that a driver wants full packets, and few; said once.
+    /// True once, when the link begins to carry units: the driver then prefers few and full packets.
     pub fn turns_bulk(&mut self) -> bool {
         std::mem::take(&mut self.turns_bulk)
     }
 
-    /// Whether the engine has hung up: what is written is still to be sent, and nothing is told any more.
+    /// Whether the engine has hung up. Queued bytes are still sent; the engine gets no more inputs of this link.
     pub fn is_hung_up(&self) -> bool {
         self.is_hung_up
     }
 
-    /// Whether all was written after a hang-up. Then the socket is to say that no more comes, and what still comes is
-    /// read and thrown away until the other side ends too: a socket that is closed while it has unread bytes takes
-    /// back what it sent. Before that nothing is read.
+    /// Whether the engine has hung up and all queued bytes are written. The driver then shuts down the sending
+    /// side, and reads and discards until the other side ends too: a socket closed with unread bytes resets
+    /// the connection, which can lose bytes it sent. Before that the driver reads nothing.
     pub fn is_parting(&self) -> bool {
         self.is_hung_up && self.is_written()
     }
 
-    /// As much may be read at one time; nothing, if the engine takes nothing now, not even the end.
+    /// The most bytes to read at one time. Zero: the engine takes nothing now, not even the end.
     pub fn most(&self) -> u64 {
         self.granted.min(READ_MAX as u64)
     }
 
-    /// Less than this is not worth reading, while more may come.
+    /// Fewer bytes than this are not worth a read while more may come.
     pub fn least(&self) -> u64 {
         self.gathers.min(self.granted)
     }
 
-    /// So much lies unread, which may be nothing after a read. Whether that is left there for now: it is less
-    /// than [`least`](Self::least), and more may come. The end is read at once, and what came before it.
+    /// Whether to leave `unread` bytes (zero is possible after a read) in the socket for now: they are fewer than
+    /// [`least`](Self::least), and more may come. At the end of the stream, the bytes are read at once.
     pub fn leaves(&mut self, now: Instant, unread: u64, is_ended: bool) -> bool {
         !is_ended && unread < self.least() && now < *self.gathering.get_or_insert(now + GATHER)
     }
 
-    /// When what was left is to be read, however little it is.
+    /// When unread bytes must be read even if they are below the threshold.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.gathering
     }
 
-    /// So much was read, or there was nothing to read.
+    /// This many bytes were read; zero if there was nothing to read.
     pub fn received(&mut self, bytes: u64) {
         self.gathering = None;
         if bytes > 0 {
@@ -89,17 +89,17 @@ impl LinkBuffer {
         }
     }
 
-    /// What is to be written, piece by piece.
+    /// The bytes to write, in pieces.
     pub fn pieces(&self) -> impl Iterator<Item = &Bytes> {
         self.queue.iter()
     }
 
-    /// Whether nothing is to be written.
+    /// Whether there is nothing to write.
     pub fn is_written(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// So many bytes were written.
+    /// This many bytes were written.
     pub fn wrote(&mut self, mut bytes: usize) {
         while let Some(front) = self.queue.front_mut() {
             if front.len() > bytes {

@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use wire::Instant;
 
-/// An idle connection is kept for so long …
+/// An idle connection is kept this long …
 const IDLE_MAX: Duration = Duration::from_secs(15);
 /// … to one origin at most this many …
 const IDLE_EACH_MAX: usize = 4;
 /// … and in all.
 const IDLE_ALL_MAX: usize = 128;
 
-/// What a connection was made for, and by which way out of the mesh. One made for one kind of client is not for
-/// others: it may lead where they may not go.
+/// The destination of a connection, the kind of client it was made for, and its route out of the mesh. Another
+/// kind of client may not use it: the connection may lead where that client may not go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
     dial: Dial,
@@ -23,13 +23,14 @@ pub struct Made {
     way: u64,
 }
 
-/// Idle connections, by whom they lead to. What is given out by its methods is for the driver to close.
+/// Idle connections and their destinations. The driver closes the connections that `follow`, `expire` and
+/// `put` return.
 #[derive(Debug)]
 pub struct OriginPool<C> {
-    /// Who waits longest is first.
+    /// The longest idle is first.
     idle: VecDeque<Idle<C>>,
     led: RouteTable,
-    /// How many ways out there were before.
+    /// The number of the present route out of the mesh.
     way: u64,
 }
 
@@ -47,13 +48,13 @@ impl<C> Default for OriginPool<C> {
 }
 
 impl<C> OriginPool<C> {
-    /// What a connection is that is made now for a request.
+    /// Describes a connection that is made now for a request.
     pub fn made(&self, fetch: &Fetch) -> Made {
         Made { dial: fetch.dial.clone(), caller: fetch.caller, way: self.way }
     }
 
-    /// The way to the gateway is this. If it leads out elsewhere than before, every connection is dead and does
-    /// not say so, because the new way's address translation knows nothing of it.
+    /// The route to the gateway has changed to this one. If it leaves the mesh elsewhere than before, every
+    /// connection is dead without notice, because the new exit's address translation does not know it.
     pub fn follow(&mut self, routes: &RouteTable) -> Vec<C> {
         if *routes == RouteTable::Nowhere {
             return Vec::new();
@@ -67,28 +68,28 @@ impl<C> OriginPool<C> {
         self.idle.drain(..).map(|idle| idle.connection).collect()
     }
 
-    /// Those that have waited for too long.
+    /// The connections that were idle for too long.
     pub fn expire(&mut self, now: Instant) -> Vec<C> {
         let count = self.idle.iter().take_while(|idle| idle.until <= now).count();
         self.idle.drain(..count).map(|idle| idle.connection).collect()
     }
 
-    /// When the next one has waited for too long.
+    /// When the next connection will have been idle for too long.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.idle.front().map(|idle| idle.until)
     }
 
-    /// Keeps only those of which this holds.
+    /// Keeps only the connections for which `holds` is true.
     pub fn retain(&mut self, mut holds: impl FnMut(&C) -> bool) {
         self.idle.retain(|idle| holds(&idle.connection));
     }
 
-    /// Whether there is one of which this holds.
+    /// Whether `holds` is true for a connection.
     pub fn any(&self, holds: impl Fn(&C) -> bool) -> bool {
         self.idle.iter().any(|idle| holds(&idle.connection))
     }
 
-    /// The one that was used last, for a request that may be sent again: the origin may be closing the connection.
+    /// The connection used last, if the request may be sent again: the origin may be closing the connection.
     pub fn take(&mut self, fetch: &Fetch, has_content: bool) -> Option<C> {
         if has_content || !fetch.method.is_idempotent() {
             return None;
@@ -98,7 +99,7 @@ impl<C> OriginPool<C> {
         self.idle.remove(place).map(|idle| idle.connection)
     }
 
-    /// Keeps a connection; gives it back if there is no room, or if the way out is another by now.
+    /// Keeps a connection; returns it if there is no room, or if the route out of the mesh has changed since.
     pub fn put(&mut self, now: Instant, made: Made, connection: C) -> Option<C> {
         let each = self.idle.iter().filter(|idle| idle.made == made).count();
         if made.way != self.way || each >= IDLE_EACH_MAX || self.idle.len() >= IDLE_ALL_MAX {

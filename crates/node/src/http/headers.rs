@@ -40,7 +40,7 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Takes out what an origin sets at one client: it is for nobody else (RFC 6265 §4.1, RFC 9111 §7.3).
+/// Removes the fields that an origin sets for one client: no other client may get them (RFC 6265 §4.1, RFC 9111 §7.3).
 pub fn take_cookies(headers: &mut HeaderMap) -> HeaderMap {
     let mut taken = HeaderMap::new();
     for name in [header::SET_COOKIE, HeaderName::from_static("set-cookie2")] {
@@ -57,7 +57,7 @@ fn connection_names(headers: &HeaderMap) -> Vec<HeaderName> {
     let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
     names
         .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-        // Whoever names these would make the next hop misread the message.
+        // A `Connection` that names one of these would make the next hop misread the message.
         .filter(|name| {
             ![header::CONTENT_LENGTH, header::HOST, header::CACHE_CONTROL].contains(name)
         })

@@ -1,7 +1,7 @@
 //! A record: one stored version of a resource, without its bytes; and a row: all records of a URI.
 //!
 //! A row is what the catalogue keeps under an object's key. A record never promises that its
-//! units are present (protocol: A record).
+//! units are present (docs/protocol.md, "What is signed").
 
 use super::bytes::{Reader, Writer};
 use super::directives::CacheControl;
@@ -39,7 +39,7 @@ pub struct Record {
     pub offsets: Vec<u64>,
 }
 
-/// The signature of whoever dialled the origin (protocol: Trust).
+/// The signature of the router that dialled the origin (docs/protocol.md, "What is signed").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordSignature {
     /// Whose it is.

@@ -11,7 +11,7 @@ use wire::Date;
 /// What to do with the stored responses of a URI.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reuse {
-    /// Use this one; it is fresh for so many seconds more (less than zero: stale but permitted).
+    /// Use this record; it stays fresh for this many seconds (negative: stale but permitted).
     Hit(Rc<Record>, i64),
     /// Use this one now, and revalidate it meanwhile (RFC 5861 §3).
     WhileRevalidating(Rc<Record>, i64),

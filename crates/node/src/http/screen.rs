@@ -16,7 +16,7 @@ const TRAILERS_MAX: usize = 16 * 1024;
 /// What the screen says of the bytes at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The first so many bytes (at least one) may be given on; show the rest again.
+    /// This many bytes (at least one) may be passed on; show the rest again.
     Pass(usize),
     /// Nothing can be said before more bytes have come.
     More,
@@ -78,7 +78,7 @@ enum Side {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// Between two messages, or in a head of which so many bytes were looked at in vain.
+    /// Between two messages, or in a head whose first `scanned` bytes do not hold its end.
     Head {
         scanned: usize,
     },
@@ -128,7 +128,7 @@ impl Screen {
         }
     }
 
-    /// So many bytes, at most [`unseen`](Self::unseen), have passed without being shown.
+    /// This many bytes, at most [`unseen`](Self::unseen), have passed without being shown.
     pub fn skip(&mut self, count: u64) {
         match &mut self.state {
             State::Body(left) if *left == count => self.state = State::NEXT,
@@ -327,7 +327,7 @@ impl Start {
         sound.then(|| Self { old, connect: method == b"CONNECT", ..Self::default() })
     }
 
-    /// The reason may be in any coding: nobody reads it.
+    /// The reason phrase may be in any coding: no program reads it.
     fn of_response(line: &[u8], to_head: bool) -> Option<Self> {
         let (old, rest) = match line.strip_prefix(b"HTTP/1.")? {
             [b'0', b' ', rest @ ..] => (true, rest),

@@ -227,7 +227,7 @@ impl Objects {
             self.orphan(cx, id);
             cx.turns.dirty(id);
         } else if of_peer && !incoming.memory_only {
-            // The peer may return by another route and resume (docs/protocol.md, "Resume").
+            // The peer may return by another route and resume (docs/protocol.md, "Messages").
             if let Some(cutting) = incoming.cutting() {
                 cutting.awaits_resume = true;
             }

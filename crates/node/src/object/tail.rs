@@ -1,5 +1,5 @@
 //! Bodies that pause inside a unit. Peers get the bytes that are in no unit yet as they are, so
-//! that no client waits for the unit's end (docs/protocol.md, "A body that pauses"). This file
+//! that no client waits for the unit's end (docs/protocol.md, "Messages"). This file
 //! decides who gets such loose bytes; `client` sends them.
 //!
 //! The router that dialled the origin continues to cut and stores the object. Routers behind it get

@@ -4,7 +4,7 @@
 //! `node`, which gives it what its links do ([`Peers::handle`]) and drains [`Peers::poll_output`] and
 //! [`Peers::poll_event`] afterwards. *What it never does:* look into requests or objects. *Where to
 //! start:* `link.rs` for the stages of a connection, then `connecting`, `rivals`, `control` and
-//! `data`. *Source:* protocol: A peer; Noise revision 34; docs/protocol.md.
+//! `data`. *Source:* Noise revision 34; docs/protocol.md, "Opening a connection".
 //!
 //! *What it holds at most:* [`PEERS_MAX`] peers with three links each, [`HANDSHAKES_MAX`] accepted
 //! links that have not proven who they are, one that waits beside each peer, and [`DIALS_MAX`] of our

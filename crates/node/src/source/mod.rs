@@ -7,7 +7,7 @@
 //! and events of connections, units wanted, bytes granted. *Values out:* [`Value`]. *What it never
 //! does:* look into an object, or at the exchanges that wait for it. *Where to start:* `choose.rs`;
 //! `patience.rs` for timeouts, `resume.rs` for broken bodies. *Sources:* MeshCache §3, §4.2.1,
-//! §4.3.1; docs/protocol.md ("No loops", "Resume").
+//! §4.3.1; docs/protocol.md ("Messages").
 
 mod ask;
 mod choose;

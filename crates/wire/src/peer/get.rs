@@ -41,7 +41,7 @@ const RESUME: u8 = 1 << 2;
 const HAVE: u8 = 1 << 3;
 const SPARING: u8 = 1 << 4;
 
-/// A request for an object (protocol: A transfer).
+/// A request for an object (docs/protocol.md, "Messages").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Get {
     /// The request's number.

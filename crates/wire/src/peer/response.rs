@@ -50,7 +50,8 @@ const HEAD_CONFIRMED: u8 = 1;
 const HEAD_LENGTH: u8 = 1 << 1;
 const OPAQUE_LENGTH: u8 = 1;
 
-/// A record without its manifest, signed by the node that dialled the origin (protocol: A record).
+/// A record without its manifest, signed by the node that dialled the origin (docs/protocol.md,
+/// "What is signed").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The stale record of the asker is still valid, with these fields; no segments follow.
