@@ -57,7 +57,8 @@ const MANIFEST_PAUSES: [Duration; 3] =
 const MANIFEST_PAGES_MAX: usize = 1 << 20;
 
 /// Why a download cannot be resumed.
-const ANEW: &str = "the origin sends no strong validator (an ETag), so the same command starts over";
+const ANEW: &str =
+    "the origin sends no strong validator (an ETag), so the same command starts over";
 
 /// Runs the download, and prints its report.
 pub async fn run(args: &Get, control: &[PathBuf]) -> Result<(), Failure> {
@@ -479,14 +480,17 @@ fn parse_url(text: &str) -> Result<Uri, Failure> {
             Err(Failure::usage("this URL contains a user name or password: give it without"))
         }
         (Some("http"), Some(_)) => Ok(url),
-        _ => Err(Failure::usage(format!("{text}: expected an absolute URL, like http://host/file"))),
+        _ => {
+            Err(Failure::usage(format!("{text}: expected an absolute URL, like http://host/file")))
+        }
     }
 }
 
 /// The target of a redirect; refused if the user could not have given it either.
 fn follow(from: &Uri, location: &str) -> Result<Uri, Failure> {
-    let to = answer::resolve(from, location)
-        .ok_or_else(|| Failure::failed(format!("{from} redirects to {location:?}, which is not a URL")))?;
+    let to = answer::resolve(from, location).ok_or_else(|| {
+        Failure::failed(format!("{from} redirects to {location:?}, which is not a URL"))
+    })?;
     parse_url(&to.to_string())
         .map_err(|failure| Failure::failed(format!("{from} redirects elsewhere. {failure}")))
 }

@@ -260,7 +260,7 @@ fn the_manual_is_one_page_with_all_commands() {
         let heading = format!("\"hearsay {command}\"");
         assert!(commands.contains(&heading.as_str()), "no {heading}: {commands:?}");
     }
-    assert!(manual.out.contains("intercept\\-port") && manual.out.contains("4 what arrived"));
+    assert!(manual.out.contains("intercept\\-port") && manual.out.contains("4 the content failed"));
     assert!(!manual.out.contains("(1)"), "a page that does not exist: {}", manual.out);
 }
 

@@ -107,12 +107,7 @@ fn what_broke_off_is_resumed_and_what_is_false_in_it_is_found() {
     false_bytes[5] ^= 1;
     left(&false_bytes);
     let out = world.path("got").display().to_string();
-    refused(
-        &hearsay,
-        &["get", &oid, "-o", &out],
-        4,
-        "BLAKE3 is not the one that the OID certifies",
-    );
+    refused(&hearsay, &["get", &oid, "-o", &out], 4, "its BLAKE3 does not match the OID");
     assert!(!world.path("got").exists());
 }
 
@@ -132,10 +127,10 @@ fn what_has_returned_survives_a_kill_and_what_is_taken_back_is_gone() {
     fine(&hearsay, &["put", "--remove", &oids[0]]);
     let out = world.path("gone");
     let get = ["get", &oids[0], "-o", out.to_str().expect("a plain path")];
-    refused(&hearsay, &get, 1, "nobody in reach has the object of this name");
+    refused(&hearsay, &get, 1, "no reachable node had the object of this name");
     refused(&hearsay, &["put", "--remove", &oids[0]], 1, "nothing of this name");
     hearsay.restart();
-    refused(&hearsay, &get, 1, "nobody in reach");
+    refused(&hearsay, &get, 1, "no reachable node");
     got(&hearsay, &world, &oids[1], &two);
 }
 
@@ -147,9 +142,9 @@ fn what_cannot_be_put_or_got_says_why() {
     refused(&hearsay, &["put", &path("nowhere")], 1, "No such file");
     refused(&hearsay, &["put", &path("")], 2, "not a plain file");
     for (name, why) in [
-        (&"ab".repeat(32)[1..], "these are 63"),
-        (&"ab".repeat(32).replacen('a', "x", 1)[..], "'x' is none"),
-        ("oid:12", "these are 2"),
+        (&"ab".repeat(32)[1..], "it has 63"),
+        (&"ab".repeat(32).replacen('a', "x", 1)[..], "'x' is not one"),
+        ("oid:12", "it has 2"),
     ] {
         refused(&hearsay, &["get", name], 2, why);
         refused(&hearsay, &["put", "--remove", name], 2, why);
@@ -211,6 +206,6 @@ fn the_gateway_finds_what_is_published_two_hops_below_it() {
         let out = worlds[2].path("never").display().to_string();
         let (code, said) = get_at("r3", &gateway, &never, &out);
         assert_eq!(code, 1, "{said}");
-        assert!(said.contains("nobody in reach has the object"), "{said}");
+        assert!(said.contains("no reachable node had the object"), "{said}");
     });
 }

@@ -266,11 +266,11 @@ macro_rules! counters {
         #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
         pub struct $name {
+            $($($(#[$extra_attribute])* pub $extra: $type,)+)?
             $($(
                 $(#[doc = $help])+
                 pub $field: $crate::counters!(@type $kind $($reason)?),
             )+)+
-            $($($(#[$extra_attribute])* pub $extra: $type,)+)?
         }
 
         impl $crate::counters::Counters for $name {

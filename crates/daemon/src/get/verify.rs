@@ -136,7 +136,9 @@ fn read_full(file: &mut File, buffer: &mut [u8]) -> Result<usize, Failure> {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Failure::failed(format!("cannot read the file to verify it: {error}"))),
+            Err(error) => {
+                return Err(Failure::failed(format!("cannot read the file to verify it: {error}")));
+            }
         }
     }
     Ok(filled)
