@@ -1,7 +1,7 @@
 //! Counters, in one table for each struct that holds them, and reasons, in one enum for each thing that can be
 //! refused.
 //!
-//! *What this is:* [`counters!`](crate::counters) makes a struct with one public field a counter, and the table
+//! *What this is:* [`counters!`](crate::counters!) makes a struct with one public field a counter, and the table
 //! of its [`Row`]s: name, kind, unit, label, help. [`reasons!`](crate::reasons) makes an enum whose variants have a
 //! name and a help line; a [`Tally`] counts them. *Who calls it:* every crate that counts. The status, its JSON, the
 //! metrics and `docs/metrics.md` follow from these tables. *What it never does:* count.

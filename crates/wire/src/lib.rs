@@ -3,7 +3,7 @@
 //! *What this is:* names of content ([`ChunkId`], [`RecordId`], [`ObjectKey`]), time ([`Instant`],
 //! [`Date`]), the messages between peers ([`peer`]), the frames that monitor interfaces capture
 //! ([`capture`]), timers ([`TimerQueue`]), the schemes that are compared ([`Scheme`]) and the systems
-//! of the papers ([`Paper`]), and tables of counters ([`counters`]). *Who calls it:* every crate. *What it never does:* read a clock, open anything,
+//! of the papers ([`Paper`]), and tables of counters ([`counters!`]). *Who calls it:* every crate. *What it never does:* read a clock, open anything,
 //! decide anything. *Where to start:* `id.rs`.
 
 pub mod capture;
