@@ -31,7 +31,7 @@ fn ended(output: Output) -> Ended {
     }
 }
 
-/// It ended with this code, said this on standard error, and did not panic.
+/// Checks the exit code, and that standard error has these parts and no panic.
 #[track_caller]
 fn expect(ended: &Ended, code: i32, parts: &[&str]) {
     assert_eq!(ended.code, code, "{}{}", ended.out, ended.err);
@@ -223,7 +223,7 @@ fn a_socket_that_a_killed_daemon_left_is_taken_over() {
     hearsay.restart();
     hearsay.terminate();
     assert!(!hearsay.control().exists(), "a clean stop takes the socket away");
-    // What is no socket is not ours to remove.
+    // The daemon does not remove a file that is not a socket.
     world.write("control", b"a file");
     let (status, said) = Hearsay::try_start(&world, &[]);
     assert!(!status.success() && said.contains("is no socket"), "{said}");
@@ -247,7 +247,7 @@ fn help_version_completions_and_the_manual_are_printed() {
 fn the_manual_is_one_page_with_all_commands() {
     let manual = run(&["man"]);
     assert_eq!(manual.code, 0, "{}", manual.err);
-    // What man(7) makes headings of.
+    // Lines with the macros that man(7) prints as headings.
     let headings = |kind: &str| -> Vec<&str> {
         manual.out.lines().filter_map(|line| line.strip_prefix(kind)).collect()
     };
@@ -363,7 +363,7 @@ fn metrics_on_a_port_show_nothing_else() {
     assert_eq!(hearsay.status()["metrics"], address);
 }
 
-/// Every sample belongs to a family that was introduced before it, once.
+/// Checks that each family has one `# HELP` and one `# TYPE` line, and that both precede its samples.
 fn check_metrics(text: &str) {
     let mut families: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
     for line in text.lines() {
@@ -385,8 +385,8 @@ fn check_metrics(text: &str) {
     assert!(sound, "{families:?}");
 }
 
-/// An origin whose connection is cut after `cut` bytes of each answer until it is repaired. It
-/// offers ranges of one version.
+/// An origin that closes the connection after `cut` bytes of each response until it is repaired. It serves
+/// ranges of one version.
 fn cutting_origin(body: &[u8], cut: usize) -> (Script, Arc<AtomicBool>) {
     let repaired = Arc::new(AtomicBool::new(false));
     let (is_repaired, body) = (Arc::clone(&repaired), body.to_vec());
@@ -494,7 +494,7 @@ fn get_resumes_after_its_daemon_was_killed() {
     assert_eq!(part_bytes(&world), 0, "the part is still there");
 }
 
-/// Bytes of what `get` keeps beside the file that it downloads to `got`.
+/// Length of the partial download that `get` keeps beside its target, `got`.
 fn part_bytes(world: &World) -> u64 {
     let dir = world.path("got");
     let entries = std::fs::read_dir(dir.parent().expect("the world")).expect("the world");

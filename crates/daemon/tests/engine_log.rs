@@ -1,11 +1,11 @@
-//! What the engine does, in the daemon's log: under the router's name, and only if it is asked for.
+//! The engine's events in the daemon's log: under the router's name, and only at the levels that include them.
 
 mod world;
 
 use serde_json::Value;
 use world::{Hearsay, Nginx, World, noise};
 
-/// Gets a file twice through a router that logs so much; answers its log.
+/// Downloads a file twice through a router with this log level, and returns the router's log.
 fn log_of(level: &str) -> String {
     let world = World::new();
     let nginx = Nginx::start(&world, "");

@@ -11,7 +11,7 @@ use world::{Curl, Hearsay, Nginx, Raw, Script, World, assert_same, noise, sh, wa
 
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
 
-/// A file on nginx that is larger than what is granted at once, and an origin to serve it.
+/// An nginx, and a file of this length that it serves.
 fn with_file(world: &World, bytes: usize) -> (Nginx, Vec<u8>) {
     let nginx = Nginx::start(world, "");
     let file = noise(7, bytes);
@@ -141,7 +141,7 @@ fn a_client_that_insists_has_the_stored_response_confirmed() {
     let hearsay = Hearsay::start(&world);
     let url = nginx.url("file");
     hearsay.get(&url).expect(200);
-    // A response of this very second is not older than max-age=0 allows.
+    // In its first second a response has age 0, which max-age=0 still allows.
     wait_until("it to be a second old", || hearsay.get(&url).field("age") != "0");
     for (number, wish) in ["max-age=0", "no-cache"].iter().enumerate() {
         let reply = hearsay.curl(&url).field(&format!("Cache-Control: {wish}")).run().expect(200);
@@ -186,7 +186,7 @@ fn each_accepted_encoding_has_its_own_response() {
     assert_eq!(nginx.count("/text/a"), 2, "{:?}", nginx.asked());
 }
 
-/// Answers GETs and takes bodies in; remembers the bodies.
+/// An origin that answers every request, and the bodies of the requests.
 fn counting_origin() -> (Script, Arc<Mutex<Vec<Vec<u8>>>>) {
     let bodies = Arc::<Mutex<Vec<Vec<u8>>>>::default();
     let kept = Arc::clone(&bodies);
@@ -326,7 +326,7 @@ fn many_clients_of_a_slow_origin_cost_it_one_request() {
             let length = sent.len();
             visit.send(format!("HTTP/1.1 200 OK\r\n{FRESH}Content-Length: {length}\r\n\r\n"));
             visit.send(&sent[..1000]);
-            // The rest comes when all clients are there.
+            // The rest follows when all clients are connected.
             let _ = held.lock().unwrap().recv();
             visit.send(&sent[1000..]);
         }
@@ -568,7 +568,8 @@ fn a_client_that_ends_its_side_before_the_answer_has_left() {
         }
     });
     let hearsay = Hearsay::start(&world);
-    // As `printf … | nc -N` does, which cannot be told from a client that is gone.
+    // The client closes its sending side, as `printf … | nc -N` does. The daemon cannot distinguish this from a
+    // client that has left.
     let mut client = Raw::connect(hearsay.proxy);
     client.send(format!("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", origin.url("a")));
     wait_until("the origin to be asked", || origin.heads().len() == 1);
@@ -584,7 +585,7 @@ fn an_origin_that_refuses_an_upload_before_its_end_is_heard() {
         if visit.head().is_some() {
             visit.send("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\n");
             visit.send("Content-Length: 8\r\n\r\ntoo much");
-            // It reads no further, but waits so that its answer is not lost to a reset.
+            // The origin reads no further. It waits for the end, because a reset could discard its response.
             let _ = visit.stream.shutdown(std::net::Shutdown::Write);
             visit.wait_for_end();
         }
@@ -615,7 +616,7 @@ fn a_stale_response_is_better_than_none() {
             visit.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=0, stale-if-error=600\r\n");
             visit.send("ETag: \"1\"\r\nContent-Length: 3\r\n\r\nold");
         }
-        // Whoever comes later is turned away.
+        // Later connections are closed without a response.
     });
     let hearsay = Hearsay::start(&world);
     hearsay.get(&origin.url("a")).expect(200);
@@ -632,7 +633,7 @@ fn a_request_that_comes_back_to_the_same_proxy_is_refused() {
     let tunnel = hearsay.curl("http://origin.invalid/").args(&["-p", "--preproxy"]);
     let nested = tunnel.args(&[&format!("http://{}", hearsay.proxy)]).run();
     assert_ne!(nested.status, 200, "{nested:?}");
-    // Over another proxy it would come back with the Via that it left with.
+    // A request that returns through another proxy carries the Via field that this proxy added.
     let (nginx, _) = with_file(&world, 10);
     let reply = hearsay.get(&nginx.url("file")).expect(200);
     let via = format!("Via: 1.1 other, {}", reply.field("via"));
@@ -699,7 +700,7 @@ fn nobody_is_led_to_the_routers_own_services() {
         }
         assert!(inner.heads().is_empty(), "{:?}", inner.heads());
 
-        // Who is at home may; and what came that way is not handed to the others.
+        // Clients on the router itself may reach it, and other clients do not get their stored response.
         let url = "http://127.0.0.1:8000/";
         Curl::by_proxy(([127, 0, 0, 1], 3128).into(), url).run().expect(200);
         let told = ask(url, &[]);
@@ -729,7 +730,7 @@ fn a_client_that_leaves_takes_its_unfinished_tunnel_with_it() {
         wait_until("the tunnel to be given up", || {
             dialling() == 0 && hearsay.number("/clients/connections") == 0
         });
-        // By itself, the dialling would end after twenty seconds.
+        // Without the client's departure, dialling would time out only after 20 s.
         assert!(left.elapsed() < std::time::Duration::from_secs(2), "{:?}", left.elapsed());
     });
 }

@@ -1,4 +1,5 @@
-//! More clients than there is room for, clients that leave, and the end of the daemon: nobody's traffic stops.
+//! More clients than the daemon has memory for, clients that leave, and a daemon that stops: no client's traffic
+//! stops.
 
 mod world;
 
@@ -11,15 +12,15 @@ use std::time::{Duration, Instant};
 use world::network::{self, CLIENT, ORIGIN, there};
 use world::{Curl, Hearsay, Nginx, Raw, Script, Visit, World, assert_same, noise, sh, wait_until};
 
-/// The least memory that a daemon may have: few connections fill it.
+/// The smallest memory budget that the daemon accepts: few connections fill it.
 const SMALL: [&str; 2] = ["--memory", "4MiB"];
-/// As many requests under way as there is room for with so little: three quarters of it, by 64 KiB.
+/// How many requests this budget admits at once: three quarters of it, at 64 KiB each.
 const ROOM: usize = 48;
 /// The origin of the private network.
 const PORT_80: &str = "10.2.0.2:80";
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
 
-/// An origin that answers nothing until it is told to.
+/// An origin that does not answer until `answer` is called.
 struct Slow {
     script: Script,
     gate: Arc<(Mutex<bool>, Condvar)>,
@@ -61,7 +62,7 @@ fn ask(client: &mut Raw, url: &str) {
     client.send(format!("GET {url} HTTP/1.1\r\nHost: origin.test\r\n\r\n"));
 }
 
-/// Clients of the explicit port whose requests wait for their origin, until there is no room for more.
+/// Fills the daemon with clients of the explicit port whose requests wait for the origin.
 fn fill(hearsay: &Hearsay, origin: &Slow) -> Vec<Raw> {
     let mut clients = Vec::new();
     for number in 0..ROOM {
@@ -109,7 +110,8 @@ fn who_idles_longest_goes_before_who_does_not_finish_a_head() {
     let mut idle = Raw::connect(hearsay.proxy);
     ask(&mut idle, &origin.script.url("a"));
     idle.reply().expect(200);
-    // It leaves a place and a part of one; the second takes the place, the third needs the rest.
+    // Beside the idle client there is memory for one request and a part of another. The next client's request
+    // takes the first; the last client's needs more than the part.
     let mut others: Vec<_> = (0..2).map(|_| Raw::connect(hearsay.proxy)).collect();
     for client in &mut others {
         ask(client, &origin.script.url("b"));
@@ -135,7 +137,7 @@ fn fill_heads(hearsay: &Hearsay, count: usize) -> Vec<Raw> {
     clients
 }
 
-/// An origin of the private network, on port 80, that answers nothing under /slow until it is told to.
+/// An origin of the private network, on port 80. It answers nothing under /slow until `answer` is called.
 fn slow_origin() -> Slow {
     Slow::on(there(ORIGIN, || TcpListener::bind("[::]:80")).expect("port 80 is free"))
 }
@@ -149,14 +151,14 @@ fn ten_addresses() -> Vec<String> {
     addresses
 }
 
-/// Connections that the client's machine makes from several addresses in turn; each says this at once.
+/// Connections that the client's machine makes from several addresses in turn; each sends `words` at once.
 fn connect_from(addresses: &[String], to: &str, count: usize, words: &[u8]) -> Vec<TcpStream> {
     let to: SocketAddr = to.parse().expect("an address");
     let connect = |from: &String| {
         let socket = socket_at(from);
         rustix::net::connect(&socket, &to).ok()?;
         let mut stream = TcpStream::from(socket);
-        // What was closed for others takes nothing.
+        // A connection that the daemon closed in favour of others accepts no bytes.
         let _ = stream.write_all(words);
         Some(stream)
     };
@@ -171,7 +173,7 @@ fn socket_at(address: &str) -> OwnedFd {
     socket
 }
 
-/// A connection from an address to another whose kernel keeps little of what comes.
+/// A connection from an address to another, with a small receive buffer.
 fn connect_small(from: &str, to: SocketAddr) -> TcpStream {
     let socket = socket_at(from);
     rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 2048).expect("a small buffer");
@@ -215,7 +217,7 @@ fn when_nobody_can_go_new_connections_go_straight_and_come_back_later() {
             ask(client, &format!("/slow{number}"));
         }
         wait_until("all to be under way", || hearsay.number("/report/exchanges") == ROOM as u64);
-        // The first one that comes too late is served; those after it go straight.
+        // The first connection over the limit is still served; later ones bypass the daemon.
         wait_until("new connections to go straight", || {
             get("b").expect(200).field("via").is_empty()
         });
@@ -246,7 +248,7 @@ fn who_leaves_before_the_head_is_gone_and_so_is_its_origin() {
     wait_until("all requests to reach the origin", || origin.script.heads().len() == 100);
     let left = Instant::now();
     let mut streams = streams;
-    // Half of them only end their side.
+    // Half of the clients close only their sending side.
     for client in streams.iter_mut().take(50) {
         client.finish();
     }
@@ -271,7 +273,7 @@ fn a_stop_gives_what_is_under_way_its_time_and_nothing_else() {
         ask(&mut busy, "/slow");
         wait_until("it to be under way", || hearsay.number("/report/exchanges") == 1);
         hearsay.signal("TERM");
-        // Who idles goes at once, and who comes goes past.
+        // An idle connection is closed at once, and new connections bypass the daemon.
         assert!(idle.rest().is_empty());
         wait_until("new connections to go straight", || {
             get("b").expect(200).field("via").is_empty()
@@ -300,7 +302,7 @@ fn who_reads_slowly_gets_all_of_an_answer_after_a_stop() {
     let mut hearsay = Hearsay::start_with(&world, &["--drain", "60s"]);
     let mut client = Raw::new(connect_small("127.0.0.1", hearsay.proxy));
     ask(&mut client, &nginx.url("file"));
-    // The engine has given all of it; the client has read nothing.
+    // The engine has output the whole response; the client has read nothing.
     wait_until("its answer to be over", || {
         hearsay.number("/report/exchanges") == 0 && hearsay.number("/report/requests/miss") == 1
     });
@@ -378,8 +380,8 @@ fn who_does_not_read_goes_after_a_minute_when_half_of_the_room_is_taken() {
     assert_eq!(hearsay.number("/clients/closed_slow"), 1);
 }
 
-/// What the daemon has in memory and the kernel for its clients, in bytes. `/proc/net/sockstat` would count other
-/// namespaces' sockets too.
+/// The daemon's resident memory and the kernel's memory for sockets, in bytes. `/proc/net/sockstat` would also
+/// count other namespaces' sockets.
 fn memory(hearsay: &Hearsay) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", hearsay.id())).expect("status");
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
@@ -387,7 +389,8 @@ fn memory(hearsay: &Hearsay) -> u64 {
     (kib << 10) + sockets_memory(&sh("ss -Htmn"))
 }
 
-/// What sockets have queued in either direction and have set aside, by the figures of ss(8).
+/// Memory of the sockets in a table of ss(8): receive queues, send queues and memory allocated in advance (`r`,
+/// `w` and `f`).
 fn sockets_memory(table: &str) -> u64 {
     let queues = table.split("skmem:(").skip(1).filter_map(|it| it.split(')').next());
     let is_meant = |it: &&str| ["r", "w", "f"].contains(&it.trim_end_matches(char::is_numeric));
@@ -395,8 +398,8 @@ fn sockets_memory(table: &str) -> u64 {
     figures.map(|it| it[1..].parse::<u64>().expect("a number")).sum()
 }
 
-/// Many connections from ten addresses, each of which says this and then neither reads nor writes: the most that
-/// is in memory.
+/// The largest memory use with 2000 connections from ten addresses. Each sends `words`, then neither reads nor
+/// writes.
 fn peak(hearsay: &Hearsay, to: &str, words: &[u8]) -> u64 {
     let addresses = ten_addresses();
     let (mut streams, mut most) = (Vec::new(), 0);
@@ -407,7 +410,7 @@ fn peak(hearsay: &Hearsay, to: &str, words: &[u8]) -> u64 {
     most.max(settled_memory(hearsay))
 }
 
-/// The most that is in memory until that grows no more.
+/// The largest memory use until it stops growing.
 fn settled_memory(hearsay: &Hearsay) -> u64 {
     let mut most = 0;
     wait_until("nothing to grow any more", || {
@@ -419,7 +422,7 @@ fn settled_memory(hearsay: &Hearsay) -> u64 {
     most
 }
 
-/// With `memory = "16MiB"`, also for a debug build.
+/// The limit in bytes with the default `memory`, also for a debug build.
 const MEMORY_MAX: u64 = 48 << 20;
 
 #[test]
@@ -453,7 +456,7 @@ fn clients_that_do_not_read_take_no_more_memory_than_there_is() {
         println!("not reading: {} KiB", most >> 10);
         assert!(most < MEMORY_MAX, "{most} bytes");
         assert!(hearsay.number("/clients/refused") > 1000, "{}", hearsay.status());
-        // Who was not told of any proxy has not noticed.
+        // Intercepted clients are still served.
         assert_same(&get("file").expect(200).body, &file);
     });
 }
@@ -497,7 +500,7 @@ fn small_answers_that_are_not_read_take_no_more_memory_than_there_is() {
         for number in 0..800 {
             let from = &addresses[number % addresses.len()];
             let mut stream = there(CLIENT, || connect_small(from, to));
-            // What was closed for others takes nothing.
+            // A connection that the daemon closed in favour of others accepts no bytes.
             let _ = write!(stream, "GET /each/{number} HTTP/1.1\r\nHost: 10.2.0.2\r\n\r\n");
             streams.push(stream);
             if number % 50 == 49 {

@@ -9,7 +9,7 @@ use world::{Hearsay, Nginx, Raw, Script, Visit, World, assert_same, noise, wait_
 
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
 
-/// An origin that answers soundly, so that whatever reaches it would be answered.
+/// An origin that answers every request with a valid response.
 fn willing_origin() -> Script {
     Script::start(|visit| {
         while visit.head().is_some() {
@@ -18,7 +18,7 @@ fn willing_origin() -> Script {
     })
 }
 
-/// Request heads that two parsers could read in two ways, or that are none. `U` is an absolute URL.
+/// Request heads that are invalid, or that two parsers could read in two ways. `U` is an absolute URL.
 const AMBIGUOUS: [(&str, &str); 28] = [
     (
         "length and coding",
@@ -120,7 +120,7 @@ fn a_good_request_does_not_open_the_door_to_a_bad_one() {
         let bad = text.replace('U', &origin.url("bad"));
         let mut client = Raw::connect(hearsay.proxy);
         for first in [&good, &posted, &chunked] {
-            // A body that its origin did not wait for is no sound message; it sees heads alone.
+            // The origin reads heads only, so it answers a POST before its body.
             assert_eq!(client.send(first).reply().status, 200, "before {what}");
         }
         assert_eq!(client.send(&bad).reply().status, 400, "{what}");
@@ -157,7 +157,7 @@ fn an_oversized_head_is_refused() {
     for length in [70_000, 10_000_000] {
         let mut client = Raw::connect(hearsay.proxy);
         let reply = client.send(&begin).send(vec![b'a'; length]).send("\r\n\r\n").reply();
-        // Whoever goes on sending may lose the answer to a reset, but gets no other.
+        // A client that continues to send may lose the 431 to a reset, but gets no other response.
         let refused = reply.status == 431 || (length > 100_000 && reply.status == 0);
         assert!(refused, "{length}: {reply:?}");
         client.rest();
@@ -166,7 +166,7 @@ fn an_oversized_head_is_refused() {
     let many = "a:b\r\n".repeat(20_000);
     assert_eq!(client.send(&begin).send("1\r\n").send(many).send("\r\n").reply().status, 431);
     assert!(origin.heads().is_empty());
-    // What is long but permitted passes.
+    // A long head below the limit is accepted.
     let mut client = Raw::connect(hearsay.proxy);
     let reply = client.send(&begin).send(vec![b'a'; 6000]).send("\r\n\r\n").reply();
     assert_eq!(reply.status, 200, "{reply:?}");
@@ -277,7 +277,7 @@ fn a_client_that_never_finishes_its_head_is_cut_off() {
     assert!(begun.elapsed().as_secs() < 80, "it was still there after {:?}", begun.elapsed());
 }
 
-/// What an origin says that no client may take for an answer.
+/// Responses of an origin that are not valid HTTP.
 #[test]
 fn unsound_answers_become_an_error_and_are_not_stored() {
     let huge = format!("HTTP/1.1 200 OK\r\n{FRESH}X: {}\r\n\r\n", "x".repeat(100_000));
@@ -351,7 +351,8 @@ fn interim_responses_and_slow_heads_are_no_trouble() {
     }
 }
 
-/// Sends the first half of a body, then what the script says; whole on later connections.
+/// An origin that sends the first half of the body, then runs `breaks`. On later connections it sends the whole
+/// body.
 fn breaking_origin(
     body: &[u8],
     chunked: bool,
@@ -407,7 +408,7 @@ fn a_broken_chunk_of_an_origin_breaks_the_transfer() {
     let body = noise(3, 400_000);
     let length = body.len();
     let origin = breaking_origin(&body, true, move |visit| {
-        // As long as it said, but then something else than the end of the chunk.
+        // The chunk has the announced length, but no CRLF follows its data.
         visit.send(vec![b'x'; length - length / 2]);
         visit.send("0\r\n\r\n");
     });
@@ -470,7 +471,7 @@ fn a_daemon_killed_in_mid_transfer_serves_no_part_as_the_whole() {
     let mut hearsay = Hearsay::start(&world);
     let client = hearsay.curl(&origin.url("a")).start();
     wait_until("half of it to arrive", || client.received() > 1_500_000);
-    // Even what is durable of it is no object.
+    // The durable part must not become an object either.
     hearsay.wait_until_synced();
     hearsay.kill();
     let broken = client.wait();
@@ -551,7 +552,7 @@ fn a_client_that_does_not_read_holds_the_origin_back() {
             last = now;
             looks > 20
         });
-        // Sockets hold some megabytes on both sides.
+        // The sockets on both sides buffer some megabytes.
         assert!(last < 40_000_000, "cached {cached}: the origin could send {last} bytes");
         assert!(hearsay.number("/rss_bytes") < 150 << 20);
         drop(client);

@@ -1,4 +1,4 @@
-//! The daemon among peers: where its port for them is open, who it is, and what the commands show.
+//! The daemon in a mesh: where its port for peers is open, its identity, and what the commands show.
 
 mod world;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 use world::network::{self, CLIENT, ORIGIN, there};
 use world::{Hearsay, Place, World, sh, wait_until};
 
-/// Whether a port answers, from some machine.
+/// A connection from a machine to a port, if the port is open.
 fn connect(place: Place, address: &str) -> Option<TcpStream> {
     let address = address.parse().expect("an address with a port");
     there(place, || TcpStream::connect_timeout(&address, Duration::from_secs(5))).ok()
@@ -40,7 +40,7 @@ fn the_port_for_peers_is_open_on_the_mesh_and_nowhere_else() {
             assert!(connect(CLIENT, address).is_none(), "a client reaches {address}");
         }
         assert!(connect(Place::Here, "127.0.0.1:3131").is_none());
-        // It comes back under another number, and another one comes late.
+        // wan0 returns with another interface index, and wl7 appears only now.
         sh("ip link del wan0
             ip link add wan0 type veth peer name eth0 netns origin
             ip addr add 10.2.0.1/24 dev wan0; ip link set wan0 up
@@ -105,7 +105,7 @@ fn without_peers_the_command_says_why() {
     let world = World::new();
     let hearsay = Hearsay::start_with(&world, &["--mesh", "wl7", "--scheme", "thcp"]);
     let said = text(&hearsay, &["peers"]);
-    // The default route leads elsewhere.
+    // The default route does not lead over a mesh interface.
     assert!(said.starts_with("no peers yet: this is the gateway"), "{said}");
     let status = text(&hearsay, &["status"]);
     assert!(status.contains("peers        0 (thcp)"), "{status}");

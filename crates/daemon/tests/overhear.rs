@@ -1,4 +1,4 @@
-//! A router that overhears two others: real daemons on one wire that everybody hears.
+//! A router that overhears two others: real daemons on a bridge that floods every frame.
 //!
 //! ```text
 //!   client ── lan0 r1 wl0 ──┐
@@ -8,7 +8,7 @@
 //!   origin ── wan0 r2
 //! ```
 //!
-//! The first asks the second, which is the gateway; the third hears it on `ear0`, and is asked afterwards.
+//! r1 gets a file from r2, the gateway. r3 overhears it on `ear0`, and then serves its own client.
 
 mod world;
 
@@ -17,7 +17,7 @@ use world::{Curl, Hearsay, Nginx, Place, World, assert_same, noise, sh, tool, wa
 
 const BYTES: usize = 3_000_000;
 
-/// The routers in namespaces of their own, each with its client.
+/// Builds the network: r2 and r3 in namespaces of their own, and a client each for r1 and r3.
 fn build() {
     sh("ip link del wan0; ip link del lan0
         ip link add br0 type bridge ageing_time 0; ip link set br0 up
@@ -62,7 +62,7 @@ fn what_was_overheard_is_not_sent_again() {
         let nginx = Nginx::start_in(&origin, ORIGIN, "");
         let gateway = router(&middle, "r2", &[]);
         let first = router(&near, "r1", &["--intercept", "lan0"]);
-        // A sixteenth of it is for what waits for the disk, which may be slow: room for the whole file.
+        // The disk may be slow. A sixteenth of this memory is for units that wait for it: enough for the whole file.
         let hears = ["--intercept", "lan0", "--overhear", "ear0", "--memory", "64MiB"];
         let ear = router(&third, "r3", &hears);
         for router in [&first, &ear] {
@@ -75,7 +75,7 @@ fn what_was_overheard_is_not_sent_again() {
         let file = noise(1, BYTES);
         nginx.put("file", &file);
         let url = "http://origin.test/file";
-        // No faster than a radio: whoever listens need not keep up with memory.
+        // As slow as a radio: r3 need not capture at the speed of memory.
         let rate = ["--limit-rate", "3M"];
         assert_same(&Curl::new(CLIENT, url).args(&rate).run().expect(200).body, &file);
         wait_until("what was heard to be stored", || {

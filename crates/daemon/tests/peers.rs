@@ -1,5 +1,5 @@
-//! Routers in a row that serve each other: real daemons, a real kernel between them, a client that
-//! knows of nothing.
+//! Routers in a row that serve each other: real daemons, a real kernel between them, and a client without
+//! configuration.
 
 mod world;
 
@@ -21,7 +21,7 @@ fn get(url: &str) -> Reply {
     Curl::new(CLIENT, url).args(&["-4"]).run()
 }
 
-/// What a router says of its peers.
+/// A router's peers, as `hearsay peers --json` prints them.
 fn peers(hearsay: &Hearsay) -> Value {
     let output = hearsay.command(&["peers", "--json"]);
     serde_json::from_slice(&output.stdout).expect("JSON")
@@ -33,7 +33,7 @@ fn names(hearsay: &Hearsay) -> Vec<String> {
     names.map(|name| name.trim_matches('"').to_owned()).collect()
 }
 
-/// A row of daemons, up to where each knows its way.
+/// Starts three daemons in a row, and waits until each has a route.
 fn start(worlds: &[World; 3], mesh: &str) -> [Hearsay; 3] {
     let names = ["r1", "r2", "r3"];
     let routers = [0, 1, 2].map(|at| row::router(&worlds[at], names[at], mesh));
@@ -43,7 +43,7 @@ fn start(worlds: &[World; 3], mesh: &str) -> [Hearsay; 3] {
     routers
 }
 
-/// Hears every packet of a machine, on all its interfaces.
+/// Captures every packet of a machine, on all its interfaces.
 struct Tap {
     ended: Arc<AtomicBool>,
     ear: JoinHandle<Vec<u8>>,
@@ -55,7 +55,7 @@ impl Tap {
         let socket = there(place, open).expect("a socket for packets");
         let often = Some(Duration::from_millis(20));
         sockopt::set_socket_timeout(&socket, Timeout::Recv, often).expect("a timeout");
-        // What does not fit is not heard; where more is not allowed, so be it.
+        // A large buffer loses fewer packets. Without the right to set one, the default must do.
         let _ = sockopt::set_socket_recv_buffer_size_force(&socket, 32 << 20);
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
@@ -72,14 +72,14 @@ impl Tap {
         Self { ended, ear }
     }
 
-    /// All that it has heard.
+    /// Ends the capture, and returns all bytes.
     fn end(self) -> Vec<u8> {
         self.ended.store(true, Ordering::Relaxed);
         self.ear.join().expect("it ends well")
     }
 }
 
-/// How often some words occur in the files of a directory.
+/// How often these bytes occur in the files below a directory.
 fn times_kept(dir: &Path, words: &[u8]) -> usize {
     let entries = std::fs::read_dir(dir).expect("a directory").flatten();
     let kept = |entry: std::fs::DirEntry| match entry.path() {
@@ -96,8 +96,8 @@ fn times(bytes: &[u8], words: &[u8]) -> usize {
 const PATH: &str = "a-path-that-nobody-else-may-read";
 const MARK: &str = "words that nobody else may read";
 
-/// Three routers carry and keep a text, and serve it again and in part; how often its words and its path are
-/// found in what the middle router carried, and in what all have kept.
+/// Three routers forward and store a text, and serve it again and in part. Returns how often [`MARK`], then
+/// [`PATH`], is found in the middle router's packets and in all stores.
 fn found_of_a_text(nginx: &Nginx, mesh: &str) -> [[usize; 2]; 2] {
     let text: String = (0..40_000).map(|at| format!("{at}: {MARK}; ")).collect();
     let url = format!("http://origin.test/{PATH}");
@@ -121,7 +121,7 @@ fn found_of_a_text(nginx: &Nginx, mesh: &str) -> [[usize; 2]; 2] {
     let page = String::from_utf8_lossy(&first.command(&["status"]).stdout).into_owned();
     assert!(page.contains(if mesh.is_empty() { "sealing      off" } else { "sealing      on" }));
 
-    // The first router forgets everything; the second does not.
+    // The first router gets an empty store; the second keeps its own.
     let sent = gateway.number("/report/peer_units_out_bytes");
     drop(first);
     let empty = World::new();
@@ -132,7 +132,7 @@ fn found_of_a_text(nginx: &Nginx, mesh: &str) -> [[usize; 2]; 2] {
     assert_eq!(nginx.asked().len(), before + 1, "{:?}", nginx.asked());
 
     let heard = tap.end();
-    // Twice over one link, once over the other; some of it may have been missed.
+    // The text crossed one link twice and the other once; the capture may have lost some packets.
     assert!(heard.len() > 2 * text.len() && times(&heard, b"HSCH\x01") > 100, "{}", heard.len());
     let sum = |at: usize| kept.iter().map(|kept| kept[at]).sum();
     [[times(&heard, MARK.as_bytes()), sum(0)], [times(&heard, PATH.as_bytes()), sum(1)]]
@@ -146,7 +146,7 @@ fn with_a_key_nothing_crosses_or_rests_in_clear() {
         let nginx = Nginx::start_in(&origin, ORIGIN, "");
         let [of_text, of_path] = found_of_a_text(&nginx, "key = \"the key of this mesh\"");
         assert_eq!((of_text, of_path), ([0, 0], [0, 0]), "heard and kept");
-        // The same without a key, to see that it would have been found.
+        // The same without a key, to show that the search finds the text when it is there.
         let [[heard, kept], [_, paths_kept]] = found_of_a_text(&nginx, "");
         assert!(heard > 40_000 && kept > 100_000, "heard {heard} times, kept {kept} times");
         assert!(paths_kept >= 3, "{paths_kept} paths");
@@ -173,7 +173,7 @@ fn what_a_router_on_the_way_holds_is_not_fetched_again() {
         assert_eq!(first.number("/report/peer_units_in_bytes"), 3_000_000);
         assert_same(&get(url).expect_hit().body, &file);
 
-        // The first router forgets everything; the second does not.
+        // The first router gets an empty store; the second keeps its own.
         let sent = gateway.number("/report/peer_units_out_bytes");
         drop(first);
         let empty = World::new();
@@ -181,7 +181,7 @@ fn what_a_router_on_the_way_holds_is_not_fetched_again() {
         wait_until("a route", || first.status()["route"]["up"] == true);
         assert_same(&get(url).expect(200).body, &file);
         assert_eq!(first.number("/report/peer_units_in_bytes"), 3_000_000);
-        // What comes after the last is known may count as held here.
+        // Bytes that the client reads after the transfer has ended may count as local.
         assert!(first.number("/report/served_peer_bytes") > 2_500_000, "{}", first.status());
         assert_eq!(gateway.number("/report/peer_units_out_bytes"), sent);
         assert_eq!(nginx.count("/file"), 1, "{:?}", nginx.asked());
@@ -203,7 +203,7 @@ fn with_thcp_the_gateway_is_asked_end_to_end() {
         let [first, second, gateway] = start(&worlds, "scheme = \"thcp\"\ngateway = \"10.77.0.3\"");
         nginx.put("file", &noise(2, 1_000_000));
         assert_same(&get("http://origin.test/file").expect(200).body, &noise(2, 1_000_000));
-        // Neighbours meet sooner or later; who is between is asked nothing, and gives nothing.
+        // The router between may be connected as a neighbour, but it is asked nothing and sends nothing.
         assert!(names(&first).contains(&"r3".to_owned()), "{}", peers(&first));
         assert_eq!(gateway.number("/report/asks_in"), 1);
         assert_eq!(gateway.number("/report/peer_units_out_bytes"), 1_000_000);
@@ -227,7 +227,7 @@ fn a_router_with_another_key_is_no_peer_and_traffic_goes_on() {
         nginx.put("file", &noise(3, 300_000));
         assert_same(&get("http://origin.test/file").expect(200).body, &noise(3, 300_000));
         assert_eq!(names(&second), [] as [&str; 0]);
-        // Nobody is told what a mesh with a key has.
+        // With a key, no recent objects are listed.
         assert_eq!(first.status()["report"]["recent"], serde_json::json!([]));
         assert!(first.log().contains("refuses us"), "{}", first.log());
         drop(third);
@@ -256,7 +256,7 @@ fn a_router_that_dies_on_the_way_costs_no_bytes() {
     network::inside("a_router_that_dies_on_the_way_costs_no_bytes", || {
         row::build();
         let worlds = [World::new(), World::new(), World::new()];
-        // Small and regular portions: the origin is slow, but does not pause.
+        // Small, regular writes: the origin is slow, but does not pause.
         let listener = there(ORIGIN, || TcpListener::bind("0.0.0.0:80")).expect("port 80 is free");
         let origin = Script::on(listener, |visit| {
             if visit.head().is_some() {

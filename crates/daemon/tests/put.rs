@@ -65,7 +65,7 @@ fn what_is_put_is_got_by_its_name() {
         let report = got(&hearsay, &world, &oid, &file);
         assert_eq!(report["verified"], serde_json::json!(["length", "BLAKE3 (OID)"]));
         assert!(report["answered_by"].is_string(), "{report}");
-        // The same file has the same name, however it is spelt.
+        // The same file has the same OID, and an OID may be written in either case.
         assert_eq!(put(&hearsay, &world, "again", &file), oid);
         got(&hearsay, &world, &format!("oid:{}", oid.to_uppercase()), &file);
     }
@@ -75,7 +75,7 @@ fn what_is_put_is_got_by_its_name() {
     let list: Value = serde_json::from_str(&list).expect("JSON");
     assert_eq!(list.as_array().map(Vec::len), Some(3));
     assert!(fine(&hearsay, &["cache"]).contains("http://oid.hearsay.invalid/"));
-    // Anybody who can speak to a proxy can get it, and a part of it, too.
+    // Any client of the proxy can download it, whole or in part.
     let file = noise(3_000_000, 3_000_000);
     let oid = put(&hearsay, &world, "file", &file);
     let url = format!("http://oid.hearsay.invalid/{oid}");
@@ -153,7 +153,7 @@ fn what_cannot_be_put_or_got_says_why() {
     assert!(String::from_utf8_lossy(&reply.body).contains("64 hexadecimal digits"));
     world.write("large", &noise(1, 9_000_000));
     refused(&hearsay, &["put", &path("large")], 1, "no object of more than 8.0 MiB");
-    // It is not read before that is said: there is nothing in it to read.
+    // The file is refused by its length, without being read: it is sparse.
     let huge = fs::File::create(world.path("huge")).expect("a file");
     huge.set_len(7 << 30).expect("a sparse file");
     refused(&hearsay, &["put", &path("huge")], 1, "certifies no more than 6.");
@@ -193,13 +193,13 @@ fn the_gateway_finds_what_is_published_two_hops_below_it() {
         assert_eq!(code, 0, "{said} {}", gateway.log());
         assert_same(&fs::read(&out).expect("the file"), &file);
         assert_eq!(gateway.number("/report/origin_bytes"), 0);
-        // The gateway begins again, and is told again.
+        // The gateway restarts, and gets the hints again.
         gateway.restart();
         wait_until("the gateway to hear again", || gateway.number("/report/hints") == 2);
         let out = worlds[2].path("other").display().to_string();
         assert_eq!(get_at("r3", &gateway, &other_oid, &out), (0, String::new()));
         assert_same(&fs::read(&out).expect("the file"), &other);
-        // Who publishes is gone; what nobody has fetched is gone with it.
+        // When the publisher is gone, an object that no other node fetched is gone too.
         let never = put(&first, &worlds[0], "never", &noise(3, 10_000));
         first.terminate();
         wait_until("the hints to go", || gateway.number("/report/hints") == 0);

@@ -1,4 +1,4 @@
-//! SIGHUP: what can be changed at run time is changed, the rest is named, and nobody's transfer ends.
+//! SIGHUP: settings that can change at run time change, the log names the others, and no transfer ends.
 
 mod world;
 
@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use world::network::{self, CLIENT, ORIGIN, there};
 use world::{Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, sh, wait_until};
 
-/// Writes the configuration and answers its path.
+/// Writes the configuration, and returns its path.
 fn configure(world: &World, text: &str) -> String {
     world.write("hearsay.toml", text.as_bytes()).display().to_string()
 }
 
-/// Has the daemon read its configuration again, and waits until it says what came of it.
+/// Has the daemon read its configuration again, and waits until its log contains `text`. Returns the new lines.
 #[track_caller]
 fn reload(hearsay: &Hearsay, text: &str) -> String {
     let before = hearsay.log().len();
@@ -25,7 +25,7 @@ fn reload(hearsay: &Hearsay, text: &str) -> String {
     hearsay.log()[before..].to_owned()
 }
 
-/// An origin on port 80 that pauses in the middle of each answer until it is told to go on.
+/// An origin on port 80 that pauses in the middle of each response until the flag is set.
 fn pausing_origin(body: &[u8]) -> (Script, Arc<AtomicBool>) {
     let goes_on = Arc::new(AtomicBool::new(false));
     let (may_go, body) = (Arc::clone(&goes_on), body.to_vec());
@@ -72,7 +72,7 @@ fn a_transfer_goes_on_and_a_new_client_may_come() {
         assert_same(&transfer.wait().expect(200).body, &body);
         assert_same(&ask("http://origin.test/file").run().expect(200).body, &body);
 
-        // What the command line does not say and the file does not either is the default again.
+        // A setting that is neither on the command line nor in the file any more returns to its default.
         with("");
         reload(&hearsay, "changed: allow\n");
         ask("http://origin.test/file").run().expect(403);
@@ -99,7 +99,7 @@ fn a_wrong_file_is_said_and_what_held_goes_on() {
     assert_eq!(hearsay.get(&nginx.url("file")).expect(200).text(), "hello");
     assert_eq!(hearsay.status()["name"], "before");
 
-    // The command line goes on counting more than the file.
+    // The command line still overrides the file.
     configure(&world, "name = \"before\"\nlisten = [\"127.0.0.1:1\"]\n");
     let said = reload(&hearsay, "changed: nothing");
     assert!(!said.contains("restart"), "{said}");
@@ -118,7 +118,7 @@ fn interception_begins_changes_and_ends_while_it_runs() {
         let on = |more: &str| format!("{listen}[intercept]\ninterfaces = [\"lan0\"]\n{more}");
         let config = configure(&world, listen);
         let mut hearsay = Hearsay::start_with(&world, &["--config", &config]);
-        // The origin's second port is there over IPv4 only.
+        // The origin's second port is open over IPv4 only.
         let get = |url: &str| Curl::new(CLIENT, url).args(&["-4"]).run().expect(200);
         let by_us = |url: &str| !get(url).field("via").is_empty();
         let (plain, other) = ("http://origin.test/file", "http://origin.test:8080/file");

@@ -1,5 +1,4 @@
-//! The way to the gateway, as the daemon's status shows it, while a real kernel and real babelds
-//! change it.
+//! The route to the gateway in the daemon's status, while a real kernel and real babelds change it.
 
 mod world;
 
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use world::network;
 use world::{Hearsay, Place, Process, World, sh, skipped, tool, wait_for, wait_until};
 
-/// Three routers in a row, the third with a way out:
+/// Three routers in a row, the third with an uplink:
 ///
 /// ```text
 ///   r1 wl0 ── wl0 r2 wl1 ── wl0 r3 wan0 ── up
@@ -40,7 +39,7 @@ fn build_row() {
 /// babeld on a router of the row; it makes the routes.
 fn babeld(router: &'static str, interfaces: &[&str]) -> Process {
     let mut command = Place::In(router).command(tool("babeld"));
-    // Not the machine's own configuration.
+    // No configuration file of this machine.
     command.args(["-c", "/dev/null", "-h", "0.5", "-H", "0.5", "-g", "33123"]);
     command.args(["-I", "", "-S", &format!("/run/{router}.babeld-state")]);
     for interface in interfaces {
@@ -111,7 +110,7 @@ fn the_route_follows_babeld() {
         wait_for_route(&gateway, "the gateway", &own);
         assert!(page(&gateway).contains("this is the gateway (wan0)"), "{}", page(&gateway));
 
-        // babeld dies without a word, and its routes stay: what the kernel says still counts.
+        // babeld is killed and withdraws nothing: its routes stay in the kernel, and still count.
         babelds[0].kill();
         let kernel = json!({ "next_hop": "10.77.0.2", "source": "kernel", "metric": null });
         wait_for_route(&far, "what the kernel says", &kernel);
@@ -149,7 +148,7 @@ fn the_route_follows_the_kernel() {
         );
         sh("ip route replace default via 10.1.0.2 metric 3");
         wait_for_route(&hearsay, "the better one", &over);
-        // The kernel takes these routes away without a word.
+        // The kernel sends no message for IPv4 routes that it removes with a link.
         sh("ip link set lan0 down; ip route del default via 10.2.0.2");
         wait_for_route(&hearsay, "no route without a link", &json!({ "up": false }));
         sh(
@@ -167,7 +166,7 @@ fn a_gateway_that_is_configured_is_found_by_its_address() {
         let text =
             "listen = [\"127.0.0.1:0\"]\n[mesh]\ninterfaces = [\"lan0\"]\ngateway = \"10.9.0.8\"";
         let config = world.write("hearsay.toml", text.as_bytes()).display().to_string();
-        // Another's way out, the default route, does not matter.
+        // The default route does not lead to the configured gateway, and does not count.
         let hearsay = Hearsay::start_with(&world, &["--config", &config]);
         wait_for_route(&hearsay, "no way to it", &json!({ "up": false }));
         sh("ip route add 10.9.0.0/24 via 10.1.0.2");

@@ -1,4 +1,4 @@
-//! What becomes of traffic when the store is full, read-only, damaged or somebody else's.
+//! Traffic while the store is full, read-only, damaged or another user's.
 
 mod world;
 
@@ -20,7 +20,7 @@ fn files(nginx: &Nginx, count: u64, bytes: usize) -> Vec<(String, Vec<u8>)> {
     (0..count).map(make).collect()
 }
 
-/// Gets them all; answers how many were hits.
+/// Downloads all files, and returns how many were hits.
 #[track_caller]
 fn get_all(hearsay: &Hearsay, nginx: &Nginx, files: &[(String, Vec<u8>)]) -> usize {
     let mut hits = 0;
@@ -32,7 +32,7 @@ fn get_all(hearsay: &Hearsay, nginx: &Nginx, files: &[(String, Vec<u8>)]) -> usi
     hits
 }
 
-/// The same until something new is stored again: the store is tried anew after a while.
+/// Downloads new files until one is stored: the daemon retries the store only after a while.
 fn wait_until_it_stores(hearsay: &Hearsay, nginx: &Nginx) {
     let begun = Instant::now();
     for number in 1000.. {
@@ -50,7 +50,7 @@ fn wait_until_it_stores(hearsay: &Hearsay, nginx: &Nginx) {
     }
 }
 
-/// A file system mounted there, for as long as this value lives; declare it before who uses it.
+/// A file system that is mounted at this path until the value is dropped. Declare it before its users.
 struct Mount(PathBuf);
 
 impl Drop for Mount {
@@ -99,7 +99,7 @@ fn traffic_goes_on_when_files_may_not_grow_and_storing_when_they_may() {
     let world = World::new();
     let nginx = Nginx::start(&world, "");
     let files = files(&nginx, 8, 2_000_000);
-    // A limit that is reached is a signal too, which kills unless it is ignored.
+    // At the limit the kernel also sends SIGXFSZ, which kills a process that does not ignore it.
     let before = ["sh", "-c", "trap '' XFSZ; exec prlimit --fsize=3000000:unlimited \"$0\" \"$@\""];
     let hearsay = Hearsay::start_under(&world, &before, &[]);
     for _ in 0..2 {
@@ -135,7 +135,7 @@ fn a_store_that_may_not_be_written_serves_what_it_has() {
         let files = files(&nginx, 2, 300_000);
         let store = dir.join("store").display().to_string();
         let mut reasons = Vec::new();
-        // Once with nothing in it, and once with a store that was good.
+        // Once with an empty directory, and once with a sound store.
         for (round, held) in [("empty", 0), ("filled", 2)] {
             sh(&format!("mount --bind {0} {0}; mount -o remount,bind,ro {0}", dir.display()));
             let mount = Mount(dir.clone());
@@ -160,7 +160,7 @@ fn a_store_that_may_not_be_written_serves_what_it_has() {
     });
 }
 
-/// All files of the store whose name looks like a segment's: neither the catalogue nor the marks.
+/// Paths of the store's segments: all large files but the catalogue.
 fn segments(store: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(store).expect("the store");
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -170,7 +170,7 @@ fn segments(store: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Flips a bit in each place of the store where these bytes lie; answers in how many.
+/// Flips a bit of each occurrence of these bytes in the store, and returns the number of occurrences.
 fn flip(store: &Path, part: &[u8]) -> usize {
     let mut count = 0;
     for path in segments(store) {
@@ -186,7 +186,7 @@ fn flip(store: &Path, part: &[u8]) -> usize {
 
 #[test]
 fn a_flipped_bit_is_noticed_and_the_right_bytes_delivered() {
-    // In the first unit; in the middle; at the end, when the head of the answer is long gone.
+    // In the first unit; in the middle; at the end, long after the response's head was sent.
     for position in [10, 1_500_000, 2_999_000] {
         let world = World::new();
         let nginx = Nginx::start(&world, "");
@@ -203,7 +203,7 @@ fn a_flipped_bit_is_noticed_and_the_right_bytes_delivered() {
         assert_same(&reply.body, begin);
         assert_eq!((reply.exit, reply.status), (0, 200), "at {position}: {reply:?}");
         assert_same(&reply.body, &files[0].1);
-        // Nothing else was lost, and the damage is mended.
+        // The other file is still stored, and the damaged one is repaired.
         assert_same(&hearsay.get(&nginx.url("file1")).expect_hit().body, &files[1].1);
         assert_same(&hearsay.get(&nginx.url("file0")).expect_hit().body, &files[0].1);
         assert_eq!(nginx.count("/file1"), 1);
@@ -247,7 +247,7 @@ fn after_any_damage_to_segments_the_bytes_are_right_and_soon_hits_again() {
     }
 }
 
-/// What can happen to a catalogue that was closed well.
+/// Damages to a catalogue that was closed cleanly.
 fn damages() -> Vec<(String, Damage)> {
     let mut all: Vec<(String, Damage)> = vec![
         ("garbage".into(), Box::new(|bytes| *bytes = noise(77, bytes.len()))),
@@ -297,7 +297,7 @@ fn a_broken_catalogue_is_begun_anew_and_said() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether a daemon starts on the store as it is, serves, stores, and finds it again afterwards.
+/// Checks that a daemon starts on the store as it is, serves the files, stores them, and has them after a restart.
 fn serves_and_stores(
     world: &World,
     nginx: &Nginx,
@@ -305,7 +305,7 @@ fn serves_and_stores(
 ) -> Result<(), String> {
     let mut hearsay = Hearsay::may_start(world)?;
     let dies = |hearsay: &Hearsay| format!("it died: {}", hearsay.log());
-    // Twice from the origin at most: the second time everything is stored.
+    // The first round may fetch from the origin; in the second every file must be a hit.
     let mut hits = [0; 2];
     for hit in &mut hits {
         for (name, content) in files {
@@ -424,7 +424,7 @@ fn a_store_of_somebody_else_is_refused_in_one_line() {
     if std::os::unix::fs::chown(hearsay.store(), Some(65_534), None).is_err() {
         return skipped(name, "only root can give a file to somebody else");
     }
-    // Root without the right to pass over modes is a user like others.
+    // Root without these capabilities is subject to file modes, like any user.
     let plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
     let refused = |owned: &str| {
         let (status, said) = Hearsay::try_start_under(&world, &plain, &[]);
@@ -435,7 +435,7 @@ fn a_store_of_somebody_else_is_refused_in_one_line() {
         assert!(!world.path("control").exists(), "a half start");
     };
     refused(&store);
-    // The directory is ours, and one file in it is not.
+    // The directory belongs to us, and one file in it does not.
     std::os::unix::fs::chown(hearsay.store(), Some(0), None).expect("we are root");
     let catalogue = hearsay.store().join("catalogue");
     std::os::unix::fs::chown(&catalogue, Some(65_534), None).expect("we are root");
@@ -454,7 +454,7 @@ fn a_mode_that_forbids_a_store_is_named_and_an_identity_need_not_be_writable() {
     };
     world.write("store/identity", &[7; 32]);
     set_mode("identity", 0o400);
-    // Root without the right to pass over modes is a user like others.
+    // Root without these capabilities is subject to file modes, like any user.
     let plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
     let path = set_mode("catalogue", 0o400);
     let (status, said) = Hearsay::try_start_under(&world, &plain, &[]);
@@ -507,7 +507,7 @@ fn a_store_keeps_to_its_budget() {
     }
     assert!(hearsay.number("/report/index/evicted_bytes") > 0);
     assert_eq!(hearsay.status()["store"]["works"], true);
-    // What came last is still there, and what left is fetched anew.
+    // The newest file is still stored, and evicted files are fetched again.
     let (last, content) = &files[files.len() - 1];
     assert_same(&hearsay.get(&nginx.url(last)).expect_hit().body, content);
     get_all(&hearsay, &nginx, &files[..3]);

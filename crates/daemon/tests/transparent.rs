@@ -1,5 +1,5 @@
-//! Interception: a client that knows of no proxy, a router that runs the daemon, an origin, each in
-//! a network namespace of its own, over IPv4 and IPv6.
+//! Interception: a client without proxy settings, a router that runs the daemon, and an origin, each in a network
+//! namespace of its own, over IPv4 and IPv6.
 
 mod world;
 
@@ -10,12 +10,12 @@ use world::{Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, wait
 
 const INTERCEPT: [&str; 2] = ["--intercept", "lan0"];
 
-/// What the client's curl gets, which was told nothing.
+/// The response that the client's curl gets without proxy settings.
 fn get(url: &str) -> Reply {
     Curl::new(CLIENT, url).run()
 }
 
-/// The same, over one family only.
+/// As [`get`], over one address family.
 fn get_by(family: &str, url: &str) -> Reply {
     Curl::new(CLIENT, url).args(&[family]).run()
 }
@@ -39,7 +39,7 @@ fn an_unmodified_client_is_served_from_the_store_the_second_time() {
             assert!(first.cache_status().contains("stored"), "{first:?}");
             assert_same(&first.body, &file);
             assert_same(&get_by(family, &url).expect_hit().body, &file);
-            // It is the same object, whichever way one comes.
+            // Both address families share one stored object.
             let other = if family == "-4" { "-6" } else { "-4" };
             assert_same(&get_by(other, &url).expect_hit().body, &file);
             assert_eq!(nginx.count(&format!("/{name}")), 1, "{:?}", nginx.asked());
@@ -74,7 +74,7 @@ fn other_ports_and_other_interfaces_are_left_alone() {
         let other_port = get("http://origin.test:8080/file").expect(200);
         let router = Curl::new(world::Place::Here, "http://origin.test/file").run().expect(200);
         assert!(other_port.field("via").is_empty() && router.field("via").is_empty());
-        // Nobody reaches the listener by its own address: it would be an open proxy.
+        // The interception port accepts no direct connections: it would be an open proxy.
         for url in ["http://10.1.0.1:3130/", "http://[fd01::1]:3130/"] {
             let reply = Curl::new(CLIENT, url).args(&["--connect-timeout", "2"]).run();
             assert!(reply.exit != 0 && reply.status == 0, "{reply:?}");
@@ -114,7 +114,7 @@ fn a_host_that_is_not_at_the_dialled_address_is_relayed_and_never_stored() {
             assert!(
                 hearsay.status()["report"]["not_stored"]["host-mismatch"]["responses"] == asked
             );
-            // Nobody else is given what was claimed to be there.
+            // The forged response is not stored, so no other client gets it.
             let list = hearsay.command(&["cache", "--json"]);
             assert_eq!(String::from_utf8_lossy(&list.stdout).trim(), "[]");
         },
@@ -177,7 +177,7 @@ fn the_router_itself_is_not_reached_through_its_daemon() {
             }
         });
         let hearsay = Hearsay::start_with(&world, &INTERCEPT);
-        // Its own web page is between the client and the router: nothing of it is stored.
+        // Requests to the router's own web page are not proxied, and nothing of it is stored.
         for url in ["http://10.1.0.1/", "http://[fd01::1]/", "http://10.2.0.1/"] {
             let reply = get(url);
             let direct = reply.status == 200 && reply.field("via").is_empty();
@@ -369,7 +369,7 @@ fn the_rules_can_be_set_looked_at_and_removed_by_hand() {
         let applied = rules();
         assert_eq!(intercept(&["apply", "--interface", "lan0"]).0, 0);
         assert_eq!(rules(), applied, "twice is not the same as once");
-        // Nobody listens yet, and nobody is in the way.
+        // With the rules but without a daemon, traffic passes.
         assert!(get("http://origin.test/file").expect(200).field("via").is_empty());
 
         world::sh("ip -6 rule del priority 313");
@@ -414,18 +414,18 @@ fn a_head_that_is_too_large_for_us_reaches_an_intercepted_client_as_it_is() {
             assert_same(&reply.body, &body);
             assert!(reply.field("via").is_empty(), "we had a hand in it: {path}");
         }
-        // It asked as it would have asked without us.
+        // The origin receives the request in the form that clients send without a proxy.
         let asked = origin.heads().into_iter().filter(|head| head.contains("/many"));
         assert!(asked.clone().all(|head| head.to_lowercase().contains("host: origin.test")));
         let relayed = hearsay.number("/relayed_bytes");
         assert!(relayed > 4 * body.len() as u64, "{relayed}");
 
-        // Behind an answer of ours it is asked anew on a connection of its own.
+        // After a response of ours the client's connection is closed instead, and the client must ask again on a new one.
         let mut client = connect("10.2.0.2:80");
         let ask = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: origin.test\r\n\r\n");
         assert_same(&client.send(ask("/small")).reply().expect(200).body, &body);
         assert!(client.send(ask("/many")).rest().is_empty());
-        // Who asks us as a proxy is told.
+        // A client of the explicit proxy gets an error.
         let proxy = ["-x", &format!("http://{}", hearsay.proxy)];
         let here = Curl::new(world::Place::Here, "http://origin.test/many").args(&proxy);
         here.run().expect(502);
@@ -449,7 +449,7 @@ fn the_rules_are_held_against_what_the_running_daemon_has() {
         let (_, json) = intercept(&["check", "--json"]);
         let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!((&report["complete"], &report["listen_port"]), (&true.into(), &3140.into()));
-        // The command line counts more, and putting the rules in force anew breaks nothing.
+        // The command line overrides the daemon's configuration, and applying the rules again changes nothing.
         assert_eq!(intercept(&["check", "--port", "3130"]).0, 1);
         let before = rules();
         assert_eq!(intercept(&["apply"]).0, 0);
@@ -497,7 +497,7 @@ fn intercept(args: &[&str]) -> (i32, String) {
     intercept_with(&[], args)
 }
 
-/// With options of the whole program.
+/// As [`intercept`], with options of the program before the subcommand.
 fn intercept_with(before: &[&str], args: &[&str]) -> (i32, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hearsay"));
     let output = command.args(before).arg("intercept").args(args).output().expect("it starts");
@@ -505,7 +505,7 @@ fn intercept_with(before: &[&str], args: &[&str]) -> (i32, String) {
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&said).into_owned())
 }
 
-/// The machine's rules, as text to be compared.
+/// The machine's packet-filter and routing rules, as text.
 fn rules() -> String {
     world::sh(
         "nft list ruleset; for f in -4 -6; do ip $f rule show

@@ -1,5 +1,5 @@
-//! The router's own firewall stays in force: what a zone may not reach by itself it does not reach
-//! through the daemon either. Four namespaces, both families:
+//! The router's firewall stays in force: a zone reaches no destination through the daemon that it may not reach
+//! directly. Four namespaces, both address families:
 //!
 //! ```text
 //!   guest 10.1.0.2, fd01::2 ── lan0 router wan0 ── 198.51.100.2, 2001:db8:1::2, 10.2.0.2, fd02::2 wan
@@ -7,7 +7,7 @@
 //!                                     └── 10.3.0.2, fd03::2, 2001:db8:3::2 inside
 //! ```
 //!
-//! The firewall drops what it forwards but for guest → wan and what inside begins.
+//! The firewall forwards guest → wan and connections that inside opens, and drops the rest.
 
 mod world;
 
@@ -23,7 +23,7 @@ const INSIDE: Place = Place::In("inside");
 const SECRET: &str = "of the LAN alone";
 const PUBLIC: &str = "for everybody";
 
-/// The addresses of the page inside, one of them such as the whole world could have.
+/// The addresses of the page inside; the last is a global address.
 const INNER: [&str; 3] = ["10.3.0.2", "[fd03::2]", "[2001:db8:3::2]"];
 /// Public addresses of the page outside, and private ones.
 const OUTER: [&str; 2] = ["198.51.100.2", "[2001:db8:1::2]"];
@@ -113,10 +113,10 @@ fn an_intercepted_client_reaches_what_the_firewall_lets_it_and_nothing_else() {
                 let reply = direct(host);
                 assert!(reply.exit != 0 && reply.status == 0, "{host}: {reply:?}");
             }
-            // A spelling that a translator turns into an address inside.
+            // An IPv6 address that NAT64 translates to an address inside.
             sh("ip -6 route add 64:ff9b::/96 via fd02::2");
             assert_eq!(direct("[64:ff9b::10.3.0.2]").status, 0);
-            // A guest's packets all go out by a rule of their own; those that we send do not.
+            // A routing rule sends all of a guest's packets out; it does not apply to the daemon's own packets.
             sh("ip rule add priority 1000 from 10.1.0.0/24 lookup 100
                 ip route add default via 10.2.0.2 table 100");
             let reply = direct("10.3.0.2");
@@ -173,12 +173,12 @@ fn a_client_of_the_proxy_reaches_no_other_zone() {
             }
         }
         assert!(pages[0].heads().is_empty() && pages[1].heads().is_empty(), "led inside");
-        // Who is on this machine could dial by itself.
+        // A client on the router could dial this destination itself.
         let home = Curl::by_proxy(([127, 0, 0, 1], 3128).into(), "http://10.3.0.2:8080/").run();
         assert_eq!(home.expect(200).text(), SECRET);
         let tunnel = Curl::by_proxy(([127, 0, 0, 1], 3128).into(), "http://10.3.0.2:8080/");
         assert_eq!(tunnel.args(&["-p"]).run().expect(200).text(), SECRET);
-        // What it got is not handed to others.
+        // Its stored response is not served to other clients.
         refused(&by_proxy(GUEST, BY_4, "http://10.3.0.2:8080/", &[]));
     });
 }
@@ -199,7 +199,7 @@ fn what_the_router_fetches_itself_is_for_its_clients_if_they_could_get_it() {
                 PUBLIC
             );
             assert_eq!(pages[2].heads().len(), 1);
-            // What only this machine may reach stays its own, also where a name does not tell.
+            // A response that only the router may fetch is served only to it, also when its URL has a host name.
             for url in ["http://inner.test/", "http://10.3.0.2/", "http://10.3.0.2:8080/"] {
                 assert_eq!(home(url).expect(200).text(), SECRET);
                 hearsay.wait_until_durable();
@@ -243,7 +243,7 @@ fn a_private_address_behind_the_uplink_is_no_local_client() {
             }
             no_tunnel(WAN, proxy, "http://198.51.100.2:443/");
         }
-        // Nor while the uplink has lost its way.
+        // The same holds while there is no default route.
         sh("ip route del default; ip -6 route del default");
         wait_until("nothing to lead out", || {
             hearsay.status()["intercept"]["out"] == serde_json::json!([])
