@@ -1,22 +1,22 @@
-//! The book as tests read it: the pages of `docs/book/src`, their fenced blocks, and what of these are
-//! steps, each a script of the shell and what it should print.
+//! The book as tests read it: the pages of `docs/book/src`, their fenced blocks, and the steps among these. A step
+//! is a shell script and its expected output.
 
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a fence begins and ends with.
+/// The first and the last line of a fenced block begin with this.
 const FENCE: &str = "```";
 
-/// What stands for anything in expected output.
+/// Stands for any text in expected output.
 const ANYTHING: char = '…';
 
 /// A fenced block.
 pub struct Block {
     /// The page, and the line of the opening fence in it.
     pub place: String,
-    /// The words after the fence: a language, then what a test should know.
+    /// The words after the fence: a language, then instructions for a test.
     pub words: Vec<String>,
     /// The lines between the fences.
     pub text: String,
@@ -29,17 +29,17 @@ pub enum Way {
     Once,
     /// Once; it must fail.
     Fails,
-    /// Again and again until it succeeds and its output is the expected one.
+    /// Repeated until it succeeds and prints the expected output.
     Until,
-    /// As in a terminal of its own, where it goes on.
+    /// As in a second terminal, where it keeps running.
     Background,
 }
 
-/// A script, and what it should print.
+/// A script, and its expected output.
 pub struct Step {
     /// The page, and the line in it.
     pub place: String,
-    /// Where it runs; none: on the reader's own machine.
+    /// The machine that runs it; `None` is the reader's own.
     pub machine: Option<String>,
     pub way: Way,
     pub script: String,
@@ -63,7 +63,7 @@ pub fn texts(page: &str) -> Vec<(String, String)> {
     let path = pages_dir().join(page);
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{page}: {error}"));
     let names = text.lines().filter_map(|it| it.strip_prefix("{{#include ")?.strip_suffix("}}"));
-    // Behind a colon there are lines, or the name of a part.
+    // After a colon, mdBook's include names lines or an anchor.
     let names = names.map(|name| name.split(':').next().unwrap_or_default());
     let included = names.map(|name| {
         let text = fs::read_to_string(path.with_file_name(name));
@@ -113,7 +113,7 @@ pub fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// What an `sh` block is.
+/// Reads an `sh` block as a step, without its expected output.
 pub fn step(block: &Block) -> Step {
     let (mut machine, mut way) = (None, Way::Once);
     for word in &block.words[1..] {
@@ -128,8 +128,8 @@ pub fn step(block: &Block) -> Step {
     Step { place, machine, way, script, expected: None }
 }
 
-/// The first expected line that is not printed. Each printed line counts once, in any order: the guide may leave
-/// out some. How wide the gaps between words are does not count.
+/// The first expected line that was not printed. Each printed line matches at most one expected line, in any order.
+/// The guide may leave out lines, and the width of gaps between words does not matter.
 pub fn missing<'a>(expected: &'a str, printed: &str) -> Option<&'a str> {
     let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut printed: Vec<_> = printed.lines().map(squeeze).collect();
@@ -139,7 +139,7 @@ pub fn missing<'a>(expected: &'a str, printed: &str) -> Option<&'a str> {
     })
 }
 
-/// Whether a line has an expected one's fixed words, in their order.
+/// Whether a line contains the fixed parts of an expected line, in their order.
 fn is_like(expected: &str, line: &str) -> bool {
     let parts: Vec<_> = expected.split(ANYTHING).map(str::trim).collect();
     let [first, .., last] = parts[..] else { return line == expected };

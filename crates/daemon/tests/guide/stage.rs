@@ -5,8 +5,8 @@
 //!   10.1.0.2            10.77.0.1  10.77.0.2           198.51.100.2
 //! ```
 //!
-//! Each machine has an `/etc/hearsay`, a `/var/cache`, a `/run`, a home, a host name and process ids of its
-//! own, in namespaces that end with the test. The origin is every host that the guide names.
+//! Each machine has its own `/etc/hearsay`, `/var/cache`, `/run`, home, host name and process ids, in namespaces
+//! that end with the test. All host names in the guide lead to the origin.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,15 +20,15 @@ use crate::world::{Nginx, Place, Process, TIMEOUT, World, noise, sh, wait_until}
 pub const MACHINES: [(&str, Place); 3] =
     [("client", Place::In("client")), ("router", Place::Here), ("gateway", Place::In("gateway"))];
 
-/// What the origin serves, and its length.
+/// The origin's files, and their lengths in bytes.
 const FILES: [(&str, usize); 2] =
     [("debian/dists/stable/Release", 150_000), ("debian-cd/netinst.iso", 5_000_000)];
 
-/// How `timeout` says that it had to end what it ran.
+/// The exit code of timeout(1) when it ended its command.
 const TIMED_OUT: i32 = 124;
 
-/// Makes a machine's own folders; `$1` is a directory of the test. Everything else of /etc is as it was.
-/// `scp -p FILE root@MACHINE:/PATH` copies, for there is no ssh.
+/// Makes a machine's own folders in `$1`, a directory of the test. The rest of /etc is unchanged. There is no ssh:
+/// `scp -p FILE root@MACHINE:/PATH` only copies the file.
 const OWN_FOLDERS: &str = "
     mkdir -p $1/home $1/bin $1/was $1/etc/hearsay
     mount --rbind /etc $1/was
@@ -46,21 +46,21 @@ const OWN_FOLDERS: &str = "
 pub struct Stage {
     machines: Vec<Machine>,
     _nginx: Nginx,
-    /// What steps have set, for those after them.
+    /// A file with the variables that steps have set, for later steps.
     variables: PathBuf,
 }
 
 struct Machine {
     name: &'static str,
     folder: PathBuf,
-    /// What holds its namespaces.
+    /// The process that keeps the machine's namespaces.
     holder: Process,
-    /// The program in its second terminal.
+    /// The daemon in the machine's second terminal.
     daemon: Option<Process>,
 }
 
 impl Stage {
-    /// In a private network.
+    /// Sets up the machines, in a private network.
     pub fn new(world: &World) -> Self {
         interfaces();
         let nginx = Nginx::start_in(world, ORIGIN, "");
@@ -72,7 +72,7 @@ impl Stage {
         Self { machines: machines.into(), _nginx: nginx, variables }
     }
 
-    /// Does a step, and holds it to what it should print.
+    /// Runs a step, and compares its output with the expected one.
     pub fn perform(&mut self, step: &Step) {
         let place = &step.place;
         let name = step.machine.as_deref().unwrap_or_else(|| panic!("{place}: on which machine?"));
@@ -96,7 +96,7 @@ impl Stage {
     }
 }
 
-/// The script, with the variables that those before it have set, and which keeps its own.
+/// A script that reads the variables of earlier steps from the file, runs this one, and adds its variables.
 fn with_variables(file: &str, script: &str) -> String {
     let is_name =
         |it: &&str| !it.is_empty() && it.chars().all(|it| it.is_ascii_lowercase() || it == '_');
@@ -128,7 +128,7 @@ impl Machine {
         Self { name, folder, holder, daemon: None }
     }
 
-    /// A program inside it.
+    /// A command inside the machine's namespaces.
     fn command(&self, words: &[&str]) -> Command {
         let built = PathBuf::from(env!("CARGO_BIN_EXE_hearsay"));
         let built = built.parent().expect("a folder").display();
@@ -138,7 +138,7 @@ impl Machine {
         let mut command = Command::new("nsenter");
         command
             .args(["--mount", "--net", "--uts", "--target", &holder.to_string()])
-            // The holder itself is outside of the process ids that it has made.
+            // The holder's children are in the PID namespace that it made; the holder itself is not.
             .arg(format!("--pid=/proc/{holder}/ns/pid_for_children"))
             .args(words)
             .env("PATH", format!("{own}:{built}:/usr/sbin:/usr/bin:/sbin:/bin"))
@@ -160,11 +160,11 @@ impl Machine {
         (output.status.success(), printed)
     }
 
-    /// Starts a daemon in the second terminal, where Ctrl-C ends the one before.
+    /// Starts a daemon in the second terminal, after Ctrl-C for the daemon that ran there.
     fn start(&mut self, step: &Step, expected: &str) {
         let id = self.folder.join("id").display().to_string();
         if let Some(mut before) = self.daemon.take() {
-            // It may have been killed by the guide.
+            // The guide may have killed the daemon already.
             self.run(&format!("kill -INT $(cat {id})"));
             wait_until("Ctrl-C to end the daemon", || before.has_ended());
         }
@@ -183,7 +183,7 @@ impl Machine {
     }
 }
 
-/// Makes the row of machines out of the private network, and names for the origin.
+/// Turns the private network into the guide's row of machines, and gives the origin the guide's host names.
 fn interfaces() {
     sh("ip link del wan0
         ip link set lan0 down; ip link set lan0 name br-lan; ip link set br-lan up

@@ -1,5 +1,4 @@
-//! The book: its pages are the ones that SUMMARY.md lists, their links lead somewhere, and each of their commands
-//! is run by a test.
+//! The book: SUMMARY.md lists all pages, every link has a target, and a test runs each command.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,16 +6,16 @@ use std::path::Path;
 use crate::guide::{self, Block};
 use crate::{none, root};
 
-/// Which tests run the commands of which pages, and on which machines.
+/// Folders of pages, the test that runs their commands, and the machines of these commands.
 const TESTS: [(&str, &str, &[&str]); 2] = [
     ("operate/", "crates/daemon/tests/book.rs", &["client", "router", "gateway"]),
     ("research/", "crates/lab/tests/book.rs", &[]),
 ];
 
-/// What a block of a guide may be besides a command.
+/// Languages of a guide's blocks that are not commands.
 const LANGUAGES: [&str; 6] = ["text", "toml", "ini", "json", "csv", "rust"];
 
-/// The beginnings of commands that no test can do: they install, reach another machine, need a radio, or take minutes.
+/// Prefixes of commands that no test can run: they install, reach another machine, need a radio, or take minutes.
 const NOT_RUN: [&str; 10] = [
     "apt install ",
     "opkg install ",
@@ -41,7 +40,7 @@ fn pages_are_the_ones_that_the_summary_lists() {
     assert_eq!(there, unique, "pages of docs/book/src (left) and SUMMARY.md (right)");
 }
 
-/// The pages in a folder, and those in folders below, linked ones too.
+/// Adds the pages in a folder and its subfolders; symbolic links are followed.
 fn add_pages(folder: &Path, before: &str, pages: &mut BTreeSet<String>) {
     for entry in folder.read_dir().expect("a folder of the book").flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
@@ -84,7 +83,8 @@ fn every_command_of_the_book_is_run() {
     none(&wrong, "blocks of the book that no test runs (docs/book/README.md has the rules)");
 }
 
-/// What is wrong with a block of a page whose commands a test runs on these machines, or no test does.
+/// What is wrong with a block, if anything. `machines` are those on which a test runs the page's commands; without
+/// such a test, `None`.
 fn complaint(machines: Option<&[&str]>, block: &Block) -> Option<String> {
     let (language, machine) = (block.words[0].as_str(), guide::step(block).machine);
     let Some(machines) = machines else {

@@ -1,5 +1,5 @@
-//! The product's code as the compiler sees it: modules, what each names, and what takes which types by `&mut`.
-//! Unit tests are left out. Of macros only `crate::` paths are seen.
+//! The product's modules, read with `syn`: which items each names, and which functions and structs have which types
+//! by `&mut`. Unit tests are left out. In macros only `crate::` paths are seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path as File, PathBuf};
@@ -11,7 +11,7 @@ use syn::{Attribute, FnArg, Item, ItemMod, ReceiverKind, Signature, Type, UseTre
 /// A crate's name, modules, and perhaps an item: `["node", "overhear", "Overhear"]`.
 pub type Path = Vec<String>;
 
-/// A path as it stands in a file.
+/// A path as a file spells it.
 type Written = Vec<String>;
 
 /// All modules by their paths.
@@ -24,35 +24,35 @@ pub struct Code {
 #[derive(Default)]
 struct Module {
     file: PathBuf,
-    /// Names of its items.
+    /// Names of the module's items.
     defined: BTreeSet<String>,
-    /// What `use` brings in, by the name here.
+    /// Paths that `use` imports, by their names in this module.
     used: BTreeMap<String, Written>,
     globs: Vec<Written>,
-    /// Paths of two names or more, and all that `use` names.
+    /// Paths of two names or more, and all paths in `use`.
     mentions: Vec<Written>,
     functions: Vec<Function>,
-    /// Of each struct the types that it holds by `&mut`.
+    /// Each struct, and the types of its `&mut` fields.
     structs: Vec<(String, Vec<Written>)>,
 }
 
 /// A function with a body.
 struct Function {
     name: String,
-    /// Whose it is, and by which trait.
+    /// The type whose `impl` block has the function, and the block's trait.
     owner: Option<Written>,
     by_trait: Option<Written>,
-    /// Types that it takes by `&mut`.
+    /// Types of the `&mut` parameters.
     changed: Vec<Written>,
 }
 
-/// Something that holds or takes several types by `&mut`.
+/// A function with `&mut` parameters, or a struct with `&mut` fields.
 pub struct Changer {
-    /// Its name.
+    /// The name of the function or struct.
     pub name: String,
-    /// Where it stands.
+    /// The file, below `src`.
     pub file: PathBuf,
-    /// The types.
+    /// The types behind `&mut`.
     pub types: BTreeSet<Path>,
 }
 
@@ -84,7 +84,7 @@ impl Code {
         self.modules.keys().map(|path| path[0].as_str()).collect()
     }
 
-    /// Which of a crate's top files and folders names which others; its root may name all.
+    /// A crate's top files and folders, each with the others that it names. The crate's root may name all.
     pub fn imports(&self, name: &str) -> BTreeMap<&str, BTreeSet<String>> {
         let mut imports = BTreeMap::<_, BTreeSet<_>>::new();
         for (path, module) in self.modules.iter().filter(|(path, _)| path[0] == name) {
@@ -117,7 +117,7 @@ impl Code {
         imports.keys().map(|it| circle(it)).filter(|it: &BTreeSet<_>| !it.is_empty()).collect()
     }
 
-    /// How many methods each type has: its own, those by traits of ours, and free functions that change it.
+    /// The number of each type's methods: its own, those of our traits, and free functions that take `&mut` of it.
     pub fn methods(&self) -> BTreeMap<Path, usize> {
         let mut methods = BTreeMap::new();
         for (path, module) in &self.modules {
@@ -137,7 +137,7 @@ impl Code {
         methods
     }
 
-    /// All functions and structs of a crate, with what they hold or take by `&mut`.
+    /// All functions and structs of a crate, with the types that they take or hold by `&mut`.
     pub fn changers(&self, name: &str) -> Vec<Changer> {
         let mut changers = Vec::new();
         for (path, module) in self.modules.iter().filter(|(path, _)| path[0] == name) {
@@ -152,7 +152,7 @@ impl Code {
         changers
     }
 
-    /// The top file or folder of its own crate that a path leads into.
+    /// The top file or folder that a path of this module leads into, if that is in the module's own crate.
     fn top(&self, from: &[String], written: &[String]) -> Option<String> {
         let mut path = vec![from[0].clone()];
         let supers = written.iter().take_while(|it| *it == "super").count();
@@ -168,12 +168,12 @@ impl Code {
         is_top.then(|| path[1].clone())
     }
 
-    /// Where an item of ours is defined that a path in this module names.
+    /// The definition that a path in this module names, if it is ours.
     fn resolve(&self, from: &[String], written: &[String]) -> Option<Path> {
         self.resolve_within(from, written, 16)
     }
 
-    /// In so many steps at most: imports can name each other in a ring.
+    /// As [`Self::resolve`], in this many steps at most: imports can form a circle.
     fn resolve_within(&self, from: &[String], written: &[String], steps: usize) -> Option<Path> {
         let steps = steps.checked_sub(1)?;
         let (first, mut rest) = written.split_first()?;
@@ -199,7 +199,7 @@ impl Code {
         (is_ours && !at.is_empty()).then_some(at)
     }
 
-    /// What a name means in a module.
+    /// The definition that a name stands for in a module.
     fn item(&self, module: &[String], name: &str, steps: usize) -> Option<Path> {
         let own = [module, &[name.to_owned()]].concat();
         let it = self.modules.get(module)?;
@@ -216,7 +216,7 @@ impl Code {
     }
 }
 
-/// What belongs to unit tests: modules, and files that `#[path]` names.
+/// Modules of unit tests, and files that their `#[path]` attributes name.
 #[derive(Default)]
 struct Tests {
     modules: BTreeSet<Path>,
@@ -230,7 +230,7 @@ struct Reader<'a> {
     file: &'a File,
     /// The module that is being read.
     path: Path,
-    /// Whose functions are being read, and by which trait.
+    /// The type of the `impl` block that is being read, and the block's trait.
     owner: Option<(Written, Option<Written>)>,
 }
 
@@ -372,7 +372,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-/// Each path of a `use`, with its name here; none: all that is there.
+/// Calls `each` for every path of a `use`, with its local name; `None` for a glob.
 fn flatten(tree: &UseTree, begin: &[String], each: &mut impl FnMut(Option<String>, Written)) {
     let with = |name: String| [begin, &[name]].concat();
     match tree {
@@ -400,7 +400,7 @@ fn type_path(it: &Type) -> Option<Written> {
     }
 }
 
-/// The types that stand behind `&mut` in a type.
+/// The types behind `&mut` within a type.
 fn by_mut(it: &Type) -> Vec<Written> {
     struct Found(Vec<Written>);
     impl<'ast> Visit<'ast> for Found {
@@ -416,7 +416,7 @@ fn by_mut(it: &Type) -> Vec<Written> {
     found.0
 }
 
-/// `#[cfg(test)]`, or with more conditions.
+/// Whether an attribute is `#[cfg(test)]`, alone or among other conditions.
 fn is_of_tests(attribute: &Attribute) -> bool {
     let words = Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated;
     let is_test = |it: &syn::Meta| it.path().is_ident("test");

@@ -1,13 +1,13 @@
-//! The pages of figures: a page each, and no table without the command that makes it and the date it was made.
+//! The pages of figures: each is short, and every table has the command that makes it and its date.
 
 use crate::{none, read, root};
 
 const PAGES: [&str; 2] = ["docs/performance.md", "docs/reproduction.md"];
 
-/// What a page may hold, tables included.
+/// The largest number of words on a page, tables included.
 const WORDS_MAX: usize = 2_000;
 
-/// A command that measures has one of these in it.
+/// Parts of commands that measure; each such command contains one.
 const MEASURES: [&str; 5] =
     ["scripts/bench", "scripts/demo", "cargo bench", "cargo test", "hearsay-lab "];
 
@@ -36,12 +36,12 @@ fn tables_say_command_and_date() {
     none(&wrong, "tables that do not say where they come from");
 }
 
-/// What is not only a table's lines.
+/// The number of words; the rules of tables do not count.
 fn words(text: &str) -> usize {
     text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()
 }
 
-/// From each heading to the next; what stands before the first is only a summary of them.
+/// The page's sections. The text before the first heading is not one: it only summarises them.
 fn sections(text: &str) -> impl Iterator<Item = &str> {
     text.split("\n##").skip(1)
 }
@@ -50,12 +50,12 @@ fn has_table(section: &str) -> bool {
     section.lines().any(|line| line.starts_with('|'))
 }
 
-/// In backticks, which a line may break.
+/// Whether a measuring command stands in backticks, which may span lines.
 fn has_command(section: &str) -> bool {
     section.split('`').skip(1).step_by(2).any(|code| MEASURES.iter().any(|it| code.contains(it)))
 }
 
-/// 20YY-MM-DD.
+/// Whether the section has a date of the form 20YY-MM-DD.
 fn has_date(section: &str) -> bool {
     section.as_bytes().windows(10).any(|it| {
         let is_date = |(at, byte): (usize, &u8)| match at {

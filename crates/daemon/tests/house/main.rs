@@ -1,4 +1,4 @@
-//! The rules of the house that a machine can check. ARCHITECTURE.md says why they are there.
+//! The project's rules that a machine can check. ARCHITECTURE.md gives their reasons.
 
 mod book;
 mod code;
@@ -16,7 +16,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Who may depend directly on what touches the world, beside the arrows between our own crates.
+/// External crates that reach the operating system, and our crates that may depend on them directly.
 const TOUCHES_THE_WORLD: [(&str, &[&str]); 10] = [
     ("tokio", &["host", "daemon"]),
     ("hyper", &["host", "daemon"]),
@@ -30,7 +30,7 @@ const TOUCHES_THE_WORLD: [(&str, &[&str]); 10] = [
     ("redb", &["store"]),
 ];
 
-/// Licences that ask for no more than a notice.
+/// Licences that require no more than a notice.
 const LICENCES: [&str; 15] = [
     "0BSD",
     "Apache-2.0",
@@ -57,7 +57,7 @@ const OWN_LINTS: [(&str, &str); 3] = [
     ("lab", "crates/lab/src/realtime/tap.rs"),
 ];
 
-/// More than this and a file has more than one job.
+/// A longer file has more than one job.
 const PRODUCT_LINES_MAX: usize = 600;
 
 #[test]
@@ -234,7 +234,7 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Every file of the project. Untracked ones too: they are about to be.
+/// Every file of the project, also those that are not tracked yet.
 fn files() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root()];
@@ -254,7 +254,7 @@ fn files() -> Vec<PathBuf> {
     found
 }
 
-/// The product's and its unit tests' Rust files.
+/// The Rust files of the product and of its unit tests.
 fn sources() -> Vec<PathBuf> {
     let crates = root().join("crates");
     files()
@@ -264,7 +264,7 @@ fn sources() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Lines before the unit tests at a file's end.
+/// The number of lines before the unit tests at a file's end.
 fn product_lines(source: &str) -> usize {
     let lines: Vec<_> = source.lines().collect();
     let is_tail = |pair: &[&str]| {
@@ -319,13 +319,13 @@ fn name(package: &Value) -> String {
     text(&package["name"]).to_owned()
 }
 
-/// What a crate is built from. What only its tests use is no arrow.
+/// A crate's dependencies, without those of its tests only.
 fn imports(package: &Value) -> BTreeSet<String> {
     let dependencies = package["dependencies"].as_array().expect("dependencies");
     dependencies.iter().filter(|it| it["kind"].as_str() != Some("dev")).map(name).collect()
 }
 
-/// The table of ARCHITECTURE.md: crate, and what it may import.
+/// The table in ARCHITECTURE.md: each crate, and the crates that it may import.
 fn granted_imports() -> BTreeMap<String, BTreeSet<String>> {
     let page = read(&root().join("ARCHITECTURE.md"));
     let mut rows = page.lines().skip_while(|line| !line.starts_with("| Crate |"));
@@ -352,7 +352,7 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Whether an SPDX expression can be met with the licences above. `/` is an old way to write OR.
+/// Whether an SPDX expression permits use under the licences in [`LICENCES`]. `/` is an old spelling of OR.
 fn is_permissive(expression: &str) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<_> = spaced.split_whitespace().collect();

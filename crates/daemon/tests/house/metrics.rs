@@ -1,10 +1,10 @@
-//! Metrics: each is in a table of counters, and on the page that is made from the tables.
+//! Metrics: each is in a table of counters, and on the page that is generated from the tables.
 
 use std::collections::BTreeSet;
 
 use crate::{files, none, read, root, shown, sources};
 
-/// The figures of all tables, by their fields.
+/// The fields of all tables of counters in a source file.
 fn figures(source: &str) -> Vec<String> {
     let mut figures = Vec::new();
     for table in source.split("counters! {").skip(1) {
@@ -54,7 +54,7 @@ fn every_metric_that_is_named_is_in_a_table() {
             continue;
         }
         let text = read(&path);
-        // A beginning stands for all that begin so.
+        // A prefix stands for all metrics that begin with it.
         let named = words(&text).filter(|word| word.starts_with("hearsay_") && *word != "hearsay_");
         let missing = named.filter(|word| {
             let prefix = format!("{}_", word.trim_end_matches('_'));

@@ -18,8 +18,8 @@ fn named_paths_exist() {
     none(&wrong, "paths that do not exist");
 }
 
-/// The paths below `crates/` in a line: `crates/node/src/{node,lib}.rs` are two, and of one with a `*` or a word
-/// to be filled in, like `CRATE`, what stands before that.
+/// The paths below `crates/` in a line. `crates/node/src/{node,lib}.rs` is two paths. A path is cut before a `*` and
+/// before a placeholder such as `CRATE`.
 fn paths(line: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for (at, _) in line.match_indices("crates/") {
@@ -40,7 +40,7 @@ fn paths(line: &str) -> Vec<String> {
     paths.iter().map(|path| without_blanks(path.trim_end_matches('.'))).collect()
 }
 
-/// Up to the first part that stands for others.
+/// The path up to its first placeholder.
 fn without_blanks(path: &str) -> String {
     let is_blank = |part: &&str| {
         part.is_empty() || part.len() > 1 && part.chars().all(|it| it.is_ascii_uppercase())

@@ -1,4 +1,4 @@
-//! Clients: curl, and bytes that no client would send.
+//! Clients: curl, and connections that send arbitrary bytes.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -7,23 +7,23 @@ use std::time::Duration;
 
 use super::{Place, Process, Reply, TIMEOUT};
 
-/// A curl that was not started yet.
+/// A curl that is not started yet.
 pub struct Curl {
     command: Command,
     dir: tempfile::TempDir,
 }
 
-/// Variables that would send curl elsewhere.
+/// Environment variables that would give curl another proxy.
 const PROXY_VARIABLES: [&str; 6] =
     ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
 
 impl Curl {
-    /// One that knows of no proxy.
+    /// A curl without a proxy.
     pub fn new(place: Place, url: &str) -> Self {
         let dir = tempfile::Builder::new().prefix("hearsay-curl.").tempdir();
         let dir = dir.expect("a directory for curl");
         let mut command = place.command("curl");
-        // `-q` must be the first: no ~/.curlrc.
+        // `-q` ignores ~/.curlrc, and must be the first argument.
         command.args(["-q", "-sS", "--max-time", "40"]);
         command.arg("-D").arg(dir.path().join("head")).arg("-o").arg(dir.path().join("body"));
         command.arg(url);
@@ -34,7 +34,7 @@ impl Curl {
         Self { command, dir }
     }
 
-    /// One that asks a proxy.
+    /// A curl that uses a proxy.
     pub fn by_proxy(proxy: SocketAddr, url: &str) -> Self {
         Self::new(Place::Here, url).args(&["-x", &format!("http://{proxy}")])
     }
@@ -48,26 +48,26 @@ impl Curl {
         self.args(&["-H", line])
     }
 
-    /// Does it.
+    /// Runs curl to its end.
     pub fn run(self) -> Reply {
         self.start().wait()
     }
 
-    /// Begins to do it, beside other things.
+    /// Starts curl in the background.
     pub fn start(mut self) -> Running {
         let child = self.command.spawn().expect("curl starts: is it installed?");
         Running { process: Process(child), dir: self.dir }
     }
 }
 
-/// A curl at work.
+/// A curl that is running.
 pub struct Running {
     process: Process,
     dir: tempfile::TempDir,
 }
 
 impl Running {
-    /// Bytes of content that have come so far.
+    /// Bytes of content that have arrived so far.
     pub fn received(&self) -> u64 {
         std::fs::metadata(self.dir.path().join("body")).map_or(0, |it| it.len())
     }
@@ -83,13 +83,13 @@ impl Running {
         Reply { body: read("body"), exit, said, ..Reply::of_head(&head) }
     }
 
-    /// Breaks it off.
+    /// Kills curl, which breaks off its transfer.
     pub fn kill(mut self) {
         self.process.kill();
     }
 }
 
-/// A connection that says whatever it is told to.
+/// A connection that sends arbitrary bytes.
 pub struct Raw {
     stream: TcpStream,
     held: Vec<u8>,
@@ -108,7 +108,7 @@ impl Raw {
         Self { stream, held: Vec::new() }
     }
 
-    /// Sends bytes; whether the other end took them is seen in what it answers.
+    /// Sends bytes. Errors are ignored: the response shows whether the other end took the bytes.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         let _ = self.stream.write_all(bytes.as_ref());
         self
@@ -122,13 +122,13 @@ impl Raw {
         self
     }
 
-    /// Says that nothing more will come.
+    /// Closes the sending side.
     pub fn finish(&mut self) -> &mut Self {
         let _ = self.stream.shutdown(Shutdown::Write);
         self
     }
 
-    /// A response whose length is told in its head, or nothing if the connection ends before it.
+    /// The next response, whose head must give its length; empty if the connection ends before.
     #[track_caller]
     pub fn reply(&mut self) -> Reply {
         let Some(end) = self.fill_until(|held| find(held, b"\r\n\r\n").map(|at| at + 4)) else {
@@ -145,7 +145,7 @@ impl Raw {
         reply
     }
 
-    /// Exactly so many bytes, or fewer if the connection ends.
+    /// Exactly this many bytes, or fewer if the connection ends.
     #[track_caller]
     pub fn take(&mut self, count: usize) -> Vec<u8> {
         let until = self.fill_until(|held| (held.len() >= count).then_some(count));
@@ -153,7 +153,7 @@ impl Raw {
         self.held.drain(..until).collect()
     }
 
-    /// Whether the connection has ended by now, as far as can be seen without waiting long.
+    /// Whether the connection ends within a second.
     pub fn has_ended(&mut self) -> bool {
         let _ = self.stream.set_read_timeout(Some(Duration::from_secs(1)));
         let read = self.stream.peek(&mut [0; 1]);
@@ -161,7 +161,7 @@ impl Raw {
         !matches!(read, Ok(1..)) && !read.is_err_and(|error| is_timeout(&error))
     }
 
-    /// Everything until the other end closes, which it must.
+    /// All bytes until the other end closes; it must close.
     #[track_caller]
     pub fn rest(&mut self) -> Vec<u8> {
         let end = self.fill_until(|_| None::<usize>);
@@ -169,13 +169,13 @@ impl Raw {
         std::mem::take(&mut self.held)
     }
 
-    /// The same as text.
+    /// As [`Self::rest`], as text.
     #[track_caller]
     pub fn rest_text(&mut self) -> String {
         String::from_utf8_lossy(&self.rest()).into_owned()
     }
 
-    /// Reads until enough is held, or `None` at the end of the connection.
+    /// Reads until `enough` returns a length; `None` if the connection ends before.
     #[track_caller]
     fn fill_until(&mut self, enough: impl Fn(&[u8]) -> Option<usize>) -> Option<usize> {
         let mut buffer = [0; 16 * 1024];
@@ -190,7 +190,7 @@ impl Raw {
                     let held = String::from_utf8_lossy(&self.held);
                     panic!("the connection neither answers nor ends; it said {held:?}")
                 }
-                // A reset ends it as well.
+                // A reset also ends the connection.
                 Err(_) => return None,
             }
         }

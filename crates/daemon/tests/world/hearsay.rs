@@ -12,15 +12,15 @@ use super::{Curl, Process, Reply, World, wait_for, wait_until};
 /// The program that was built with the tests.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_hearsay");
 
-/// A running daemon; its log is kept over restarts.
+/// A running daemon. Its log continues over restarts.
 pub struct Hearsay {
     process: Process,
     launch: Launch,
-    /// Where the explicit proxy listens.
+    /// The address of the explicit proxy.
     pub proxy: SocketAddr,
 }
 
-/// How it is started.
+/// The command that starts the daemon.
 #[derive(Clone)]
 struct Launch {
     before: Vec<String>,
@@ -31,22 +31,22 @@ struct Launch {
 }
 
 impl Hearsay {
-    /// With a store on disk, and a proxy port on loopback.
+    /// Starts a daemon with a store on disk, and a proxy port on loopback.
     pub fn start(world: &World) -> Self {
         Self::start_with(world, &[])
     }
 
-    /// With more arguments; they may replace `--store` and `--listen`.
+    /// Starts a daemon with more arguments, which may replace `--store` and `--listen`.
     pub fn start_with(world: &World, args: &[&str]) -> Self {
         Self::start_under(world, &[], args)
     }
 
-    /// As the argument of another program, which must become it.
+    /// Starts a daemon as the argument of another program, which must `exec` it.
     pub fn start_under(world: &World, before: &[&str], args: &[&str]) -> Self {
         Self::launch(Launch::new(world, before, args))
     }
 
-    /// With a store that may make it fail: why, if it did.
+    /// Starts a daemon whose store may make it fail. An error is the reason.
     pub fn may_start(world: &World) -> Result<Self, String> {
         Self::try_launch(Launch::new(world, &[], &[]))
     }
@@ -70,12 +70,13 @@ impl Hearsay {
         self.process.has_ended()
     }
 
-    /// A start that should fail: how it ended and what it said. One that goes on is ended.
+    /// Starts a daemon that should fail, and returns its exit status and its output. A daemon that keeps running is
+    /// killed.
     pub fn try_start(world: &World, args: &[&str]) -> (ExitStatus, String) {
         Self::try_start_under(world, &[], args)
     }
 
-    /// The same as the argument of another program.
+    /// As [`Self::try_start`], as the argument of another program.
     pub fn try_start_under(world: &World, before: &[&str], args: &[&str]) -> (ExitStatus, String) {
         let launch = Launch::new(world, before, args);
         let mut process = launch.spawn();
@@ -83,7 +84,7 @@ impl Hearsay {
         (process.0.wait().expect("it has ended"), launch.text())
     }
 
-    /// A curl that asks this proxy.
+    /// A curl that uses this proxy.
     pub fn curl(&self, url: &str) -> Curl {
         Curl::by_proxy(self.proxy, url)
     }
@@ -93,24 +94,24 @@ impl Hearsay {
         self.curl(url).run()
     }
 
-    /// How it says it is.
+    /// The daemon's status.
     pub fn status(&self) -> Value {
         self.launch.status().unwrap_or_else(|| panic!("no status: {}", self.log()))
     }
 
-    /// A number of its status, like `/report/requests/hit`.
+    /// A number in the daemon's status, by a JSON pointer such as `/report/requests/hit`.
     pub fn number(&self, pointer: &str) -> u64 {
         let status = self.status();
         let value = status.pointer(pointer).and_then(Value::as_u64);
         value.unwrap_or_else(|| panic!("no number {pointer} in {status}"))
     }
 
-    /// A command of the program, pointed to this daemon.
+    /// Runs a command of the program with this daemon's control socket.
     pub fn command(&self, args: &[&str]) -> Output {
         self.launch.command(args)
     }
 
-    /// All that it logged.
+    /// The daemon's whole log.
     pub fn log(&self) -> String {
         self.launch.text()
     }
@@ -127,22 +128,22 @@ impl Hearsay {
         self.process.id()
     }
 
-    /// As if the power were cut, as far as the process knows.
+    /// Kills the daemon with SIGKILL; to the process this is like a power cut.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// As an operator has it read its configuration again.
+    /// Sends SIGHUP: the daemon reads its configuration again.
     pub fn hang_up(&self) {
         self.process.signal("HUP");
     }
 
-    /// Sends it a signal by name, like `TERM`.
+    /// Sends the daemon a signal by name, like `TERM`.
     pub fn signal(&self, name: &str) {
         self.process.signal(name);
     }
 
-    /// As an operator stops it. It must end well.
+    /// Stops the daemon with SIGTERM; its exit code must be 0.
     #[track_caller]
     pub fn terminate(&mut self) {
         self.process.signal("TERM");
@@ -151,19 +152,19 @@ impl Hearsay {
         assert!(status.success(), "SIGTERM ended it with {status}: {}", self.log());
     }
 
-    /// Starts it again, as before.
+    /// Kills the daemon, and starts it again in the same way.
     pub fn restart(&mut self) {
         self.process.kill();
         *self = Self::launch(self.launch.clone());
     }
 
-    /// Waits until all transfers have ended and what they stored is durable, as far as it says.
+    /// Waits until, by the daemon's status, all transfers have ended and their stored bytes are durable.
     pub fn wait_until_durable(&self) {
         wait_until("the transfers to end", || self.number("/report/fetches") == 0);
         self.wait_until_synced();
     }
 
-    /// Waits until what was written so far is durable, even of transfers under way.
+    /// Waits until all bytes written so far are durable, also those of transfers under way.
     pub fn wait_until_synced(&self) {
         wait_until("the store to be synced", || self.status()["report"]["unsynced"] == false);
     }

@@ -1,11 +1,10 @@
-//! What the black-box tests are made of: the daemon, clients and origins as real processes on
-//! loopback or in a private network.
+//! Tools of the black-box tests: the daemon, clients and origins as real processes on loopback or in a private
+//! network.
 //!
-//! *What this is:* [`World`], a directory that vanishes; [`Hearsay`], the daemon under test;
-//! [`Nginx`] and [`Script`], origins that behave and origins that do not; [`Curl`] and [`Raw`],
-//! clients; [`network`], three namespaces in a row. *What it never does:* wait for a fixed time, or
-//! end a process that it did not start. Everything ends and goes in `Drop`, so what is made first
-//! must be declared first.
+//! *What this is:* [`World`], a temporary directory; [`Hearsay`], the daemon under test; [`Nginx`], a well-behaved
+//! origin, and [`Script`], an origin that sends any bytes; [`Curl`] and [`Raw`], clients; [`network`], three
+//! namespaces in a row. *What it never does:* wait for a fixed time, or end a process that it did not start. `Drop`
+//! ends processes and removes files, so declare each value before its users.
 
 #![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 
@@ -31,10 +30,10 @@ pub use nginx::Nginx;
 pub use reply::Reply;
 pub use script::{Script, Visit};
 
-/// Whatever a test waits for must have happened after so long; a busy machine may need most of it.
+/// How long a test waits for a condition; a busy machine may need most of it.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A directory for one test.
@@ -58,7 +57,7 @@ impl World {
         path
     }
 
-    /// Writes a file that nobody else can read.
+    /// Writes a file that only its owner can read.
     pub fn write_secret(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.write(name, bytes);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("chmod");
@@ -88,13 +87,13 @@ impl Place {
     }
 }
 
-/// Debian keeps some programs where ordinary users' PATH does not look.
+/// The path of a program. Debian keeps some outside ordinary users' PATH.
 pub fn tool(name: &str) -> PathBuf {
     let sbin = Path::new("/usr/sbin").join(name);
     if sbin.exists() { sbin } else { name.into() }
 }
 
-/// Waits until there is something.
+/// Waits until `look` returns a value.
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -106,12 +105,12 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     wait_for(what, || holds().then_some(()));
 }
 
-/// A process that ends with this value.
+/// A process that is killed when this value is dropped.
 pub struct Process(pub Child);
 
 impl Process {
@@ -129,9 +128,9 @@ impl Process {
         matches!(self.0.try_wait(), Ok(Some(_)))
     }
 
-    /// Ends it without giving it a chance to do anything, and waits until it is gone.
+    /// Kills the process with SIGKILL, and waits for its end.
     pub fn kill(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -143,13 +142,13 @@ impl Drop for Process {
     }
 }
 
-/// A port that was free a moment ago; whoever uses it must be ready to try another.
+/// A port that was free a moment ago. Another process may take it, so callers must be ready to try again.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
     listener.local_addr().expect("its address").port()
 }
 
-/// Bytes that do not compress and do not repeat, the same for the same seed.
+/// Bytes that neither compress nor repeat; the same seed gives the same bytes.
 pub fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bytes = Vec::with_capacity(length + 8);
@@ -176,12 +175,12 @@ pub fn assert_same(got: &[u8], expected: &[u8]) {
     );
 }
 
-/// Says, past the harness's capture, that a test was not run.
+/// Prints that a test was not run, past the harness's capture.
 pub fn skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
 }
 
-/// Runs a script of the shell; it must succeed.
+/// Runs a shell script, which must succeed. Returns its output.
 #[track_caller]
 pub fn sh(script: &str) -> String {
     let output = Command::new("sh")

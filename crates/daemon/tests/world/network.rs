@@ -1,4 +1,4 @@
-//! A private network, in namespaces that nobody else sees:
+//! A private network, in namespaces of its own:
 //!
 //! ```text
 //!   client 10.1.0.2 ── lan0 router wan0 ── 10.2.0.2 origin
@@ -7,8 +7,8 @@
 //!
 //! The router's default route leads to the origin.
 //!
-//! A test starts itself again inside `unshare`; that process is the router, and when it ends the
-//! kernel takes everything away. Names: `origin.test` is the origin, `elsewhere.test` is not.
+//! A test starts itself again inside `unshare`; that process is the router. When it ends, the kernel removes the
+//! network. `origin.test` is a name of the origin, `elsewhere.test` is not.
 
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt as _;
@@ -23,7 +23,7 @@ const INSIDE: &str = "HEARSAY_TEST_INSIDE_NAMESPACE";
 pub const CLIENT: Place = Place::In("client");
 pub const ORIGIN: Place = Place::In("origin");
 
-/// Runs `body` as the router of a private network, or says that it cannot be done here.
+/// Runs `body` as the router of a private network, or prints that this machine does not permit one.
 pub fn inside(test: &str, body: fn()) {
     if std::env::var_os(INSIDE).is_some() {
         build();
@@ -48,7 +48,7 @@ pub fn inside(test: &str, body: fn()) {
         .expect("unshare starts");
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    // A wrong name would run no test at all and succeed.
+    // With a wrong name the child would run no test, and succeed.
     assert!(output.status.success() && said.contains("1 passed"), "inside its namespace: {said}");
 }
 
@@ -76,7 +76,7 @@ fn build() {
         mount --bind /run/resolv.conf /etc/resolv.conf");
 }
 
-/// Does something on a thread that has moved to a namespace; sockets made there stay there.
+/// Runs `work` on a thread inside a namespace. Sockets opened there stay in that namespace.
 pub fn there<T: Send>(place: Place, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let moved = scope.spawn(|| {

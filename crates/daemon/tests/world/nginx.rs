@@ -1,4 +1,4 @@
-//! An origin that behaves: nginx, with a prefix of its own.
+//! A well-behaved origin: nginx, with a prefix directory of its own.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,8 +7,8 @@ use std::process::Stdio;
 
 use super::{Curl, Place, Process, World, free_port, tool, wait_until};
 
-/// A running nginx. It serves what lies in its `www` with `Cache-Control: max-age=3600`, unless
-/// the test's own locations say otherwise.
+/// A running nginx. It serves the files in its `www` with `Cache-Control: max-age=3600`, unless the test's own
+/// locations differ.
 pub struct Nginx {
     process: Process,
     place: Place,
@@ -17,15 +17,15 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// On loopback; `locations` come before the one for files.
+    /// Starts nginx on loopback. `locations` precede the location for files.
     pub fn start(world: &World, locations: &str) -> Self {
-        // Somebody may take the port between choosing and binding.
+        // Another process may take the port before nginx binds it.
         (0..5)
             .find_map(|_| Self::try_start(world, Place::Here, free_port(), locations).ok())
             .expect("nginx starts: is nginx-light installed?")
     }
 
-    /// On port 80 of a namespace, and on 8080.
+    /// Starts nginx on ports 80 and 8080 of a namespace.
     pub fn start_in(world: &World, place: Place, locations: &str) -> Self {
         Self::try_start(world, place, 80, locations).unwrap_or_else(|said| panic!("nginx: {said}"))
     }
@@ -61,7 +61,7 @@ impl Nginx {
         }
     }
 
-    /// A file to be served, and the folders above it.
+    /// Writes a file to serve, and the folders above it.
     pub fn put(&self, name: &str, bytes: &[u8]) {
         let path = self.dir.join("www").join(name);
         fs::create_dir_all(path.parent().expect("it is below www")).expect("mkdir");
@@ -72,20 +72,20 @@ impl Nginx {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 
-    /// What it was asked so far: method, path, status, bytes of content, `Accept-Encoding`.
-    /// nginx writes its log when an answer ends, so this waits until it answers nobody.
+    /// The requests so far: method, path, status, bytes of content, `Accept-Encoding`. nginx logs a request when its
+    /// response ends, so this waits until no response is under way.
     pub fn asked(&self) -> Vec<String> {
         wait_until("nginx to answer nobody", || self.waiting_writers() == Some(1));
         let log = fs::read_to_string(self.dir.join("asked")).unwrap_or_default();
         log.lines().map(str::to_owned).collect()
     }
 
-    /// How often it was asked for a path.
+    /// The number of requests for a path.
     pub fn count(&self, path: &str) -> usize {
         self.asked().iter().filter(|line| line.split(' ').nth(1) == Some(path)).count()
     }
 
-    /// Requests being answered, this question among them.
+    /// The number of responses under way, including the one to this query.
     fn waiting_writers(&self) -> Option<u32> {
         let url = format!("http://127.0.0.1:{}/nginx-is-idle", self.port);
         let reply = Curl::new(self.place, &url).run();
@@ -94,8 +94,8 @@ impl Nginx {
     }
 }
 
-/// No master process, so that one signal ends all of it. Inside a user namespace there is nobody but
-/// root; an ordinary user is only warned.
+/// nginx's configuration. There is no master process, so that one signal ends nginx. `user root` is for user
+/// namespaces, which have no other user; outside them nginx only warns an ordinary user.
 fn configuration(dir: &Path, port: u16, locations: &str) -> String {
     let dir = dir.display();
     let mut text = format!(

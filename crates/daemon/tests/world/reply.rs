@@ -1,23 +1,23 @@
-//! A response, as a client got it.
+//! A response, as a client received it.
 
 use std::fmt;
 
-/// A response; of a broken one, as much as came.
+/// A response; if the transfer broke off, the part that arrived.
 #[derive(Clone, Default)]
 pub struct Reply {
-    /// 0 if none came.
+    /// 0 if no response arrived.
     pub status: u16,
-    /// Field lines in order, of the last head.
+    /// The last head's field lines, in order.
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// How curl ended: 0 is well, 18 a transfer that broke off, 52 no answer, 56 a reset.
+    /// curl's exit code: 0 is success, 18 a transfer that broke off, 52 no response, 56 a reset.
     pub exit: i32,
-    /// What curl said.
+    /// curl's messages.
     pub said: String,
 }
 
 impl Reply {
-    /// Reads a head: the status line and the field lines, of the last response in it.
+    /// Reads the status line and the field lines of the last head in a text.
     pub fn of_head(head: &str) -> Self {
         let mut reply = Self::default();
         for line in head.lines() {
@@ -31,14 +31,14 @@ impl Reply {
         reply
     }
 
-    /// A field's value, or nothing.
+    /// A field's value, or an empty text.
     pub fn field(&self, name: &str) -> &str {
         let name = name.to_ascii_lowercase();
         let found = self.fields.iter().rev().find(|(there, _)| *there == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// What caches said of it.
+    /// The response's `Cache-Status`.
     pub fn cache_status(&self) -> &str {
         self.field("cache-status")
     }
@@ -51,14 +51,14 @@ impl Reply {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The transfer ended as it should, with this status.
+    /// Checks that the transfer is complete, with this status.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
         assert!(self.exit == 0 && self.status == status, "not a sound {status}: {self:?}");
         self
     }
 
-    /// It came out of the cache, whole.
+    /// Checks that the whole response was served from the store.
     #[track_caller]
     pub fn expect_hit(self) -> Self {
         assert!(self.exit == 0 && self.is_hit(), "no hit: {self:?}");

@@ -2,7 +2,7 @@
 
 use super::{Hearsay, World, sh, tool};
 
-/// Three routers in a row, the third with a way out; the first is where the test runs.
+/// Three routers in a row, the third with an uplink. The test runs on the first.
 ///
 /// ```text
 ///   client ── lan0 r1 wl0 ── wl0 r2 wl1 ── wl0 r3 wan0 ── origin
@@ -38,12 +38,12 @@ pub fn build() {
         ip -n origin route add default via 10.2.0.1");
 }
 
-/// The daemon on a router of the row, `mesh` being more of its table `[mesh]`.
+/// Starts a router's daemon; `mesh` is appended to its table `[mesh]`.
 pub fn router(world: &World, name: &str, mesh: &str) -> Hearsay {
     proxy(world, name, "127.0.0.1:0", mesh)
 }
 
-/// As [`router`], a proxy of this address.
+/// As [`router`], with the explicit proxy at this address.
 pub fn proxy(world: &World, name: &str, listen: &str, mesh: &str) -> Hearsay {
     let text = format!(
         "name = \"{name}\"\nlisten = [\"{listen}\"]\n\

@@ -1,4 +1,4 @@
-//! An origin that says exactly what a test's script tells it to.
+//! An origin that sends exactly the bytes of a test's script.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use super::{TIMEOUT, client::find};
 
-/// A listener; each connection is given to the script on a thread of its own.
+/// A listener that runs the script for each connection, on a thread of its own.
 pub struct Script {
     pub address: SocketAddr,
     shared: Arc<Shared>,
@@ -24,7 +24,7 @@ struct Shared {
 
 /// One connection to the origin. It is closed when the script returns.
 pub struct Visit {
-    /// Which connection it is, from 0 on.
+    /// The connection's number, from 0.
     pub number: usize,
     pub stream: TcpStream,
     held: Vec<u8>,
@@ -32,12 +32,12 @@ pub struct Visit {
 }
 
 impl Script {
-    /// On loopback.
+    /// Starts an origin on loopback.
     pub fn start(script: impl Fn(&mut Visit) + Send + Sync + 'static) -> Self {
         Self::on(TcpListener::bind("127.0.0.1:0").expect("a port on loopback"), script)
     }
 
-    /// On a socket that is open already, perhaps in another namespace.
+    /// Starts an origin on an open socket, perhaps in another namespace.
     pub fn on(listener: TcpListener, script: impl Fn(&mut Visit) + Send + Sync + 'static) -> Self {
         let address = listener.local_addr().expect("its address");
         let (shared, script) = (Arc::<Shared>::default(), Arc::new(script));
@@ -58,7 +58,7 @@ impl Script {
         Self { address, shared, acceptor: Some(acceptor) }
     }
 
-    /// Answers every request with these bytes and closes.
+    /// An origin that answers one request per connection with these bytes, and closes.
     pub fn saying(answer: impl Into<Vec<u8>>) -> Self {
         let answer = answer.into();
         Self::start(move |visit| {
@@ -72,7 +72,7 @@ impl Script {
         format!("http://{}/{path}", self.address)
     }
 
-    /// The heads of all requests so far.
+    /// The heads of all requests so far, in their order.
     pub fn heads(&self) -> Vec<String> {
         self.shared.heads.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -89,11 +89,11 @@ impl Drop for Script {
     fn drop(&mut self) {
         self.shared.stops.store(true, Ordering::Relaxed);
         for stream in self.shared.streams.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            // Whoever waits in a script is woken by this; most have ended long ago.
+            // This wakes scripts that wait on their connections; most connections have ended already.
             let _ = stream.shutdown(Shutdown::Both);
         }
-        // The acceptor sits in `accept`, which only a connection ends. One in another namespace
-        // cannot be reached from here, and ends with the test's process.
+        // The acceptor blocks in `accept`, which only a connection ends. An acceptor in another namespace cannot be
+        // reached from here; it ends with the test's process.
         if TcpStream::connect(self.address).is_ok()
             && let Some(acceptor) = self.acceptor.take()
         {
@@ -112,13 +112,13 @@ impl Visit {
         Some(head)
     }
 
-    /// So many bytes behind it.
+    /// This many bytes after the head; `None` if the connection ends before.
     pub fn body(&mut self, length: usize) -> Option<Vec<u8>> {
         self.fill_until(|held| (held.len() >= length).then_some(length))?;
         Some(self.held.drain(..length).collect())
     }
 
-    /// Sends bytes. Whoever does not want them any more is no concern of a script.
+    /// Sends bytes; false if the other end has closed. Scripts may ignore that.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.stream.write_all(bytes.as_ref()).is_ok()
     }
@@ -144,7 +144,7 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        // Other handles on it are still there; this alone does not end the connection.
+        // Dropping `stream` would not close the connection: other handles on it exist.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
