@@ -1,4 +1,4 @@
-//! Frames sent in clear, a preamble or the head of a chunk: everything that decodes must encode to
+//! Frames sent in clear (a preamble or the head of a chunk): everything that decodes must encode to
 //! the same bytes.
 #![no_main]
 

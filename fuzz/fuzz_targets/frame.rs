@@ -1,4 +1,4 @@
-//! A captured frame of any link type: its segments, or reasons, and no bytes from outside it.
+//! A captured frame of any link type: it gives segments or refusals, and no bytes from outside the frame.
 #![no_main]
 
 #[path = "../../crates/wire/tests/common/mod.rs"]

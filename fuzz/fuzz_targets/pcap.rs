@@ -1,4 +1,4 @@
-//! A capture file of either format: the same records, read at once and in pieces.
+//! A capture file of either format: it gives the same records, read at once or in pieces.
 #![no_main]
 
 #[path = "../../crates/wire/tests/common/mod.rs"]

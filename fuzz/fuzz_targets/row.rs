@@ -1,4 +1,4 @@
-//! A row of the catalogue: it encodes to the same bytes, or is refused.
+//! A row of the catalogue: any bytes are refused, or decode to a row that encodes to the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Raw HTTP from either side: the same verdict, however the bytes are divided.
+//! Raw HTTP from either side: the verdict is the same, however the bytes are divided.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! A segment file with any bytes: the store opens it, reads it and can be used further.
+//! A segment file with any bytes: the store opens it, reads it and remains usable.
 #![no_main]
 
 #[path = "../../crates/store/tests/common/segment.rs"]

@@ -1,4 +1,4 @@
-//! The operator's guide, done as it says: all its pages in their order, on one small mesh.
+//! Runs the steps of the operator's guide: all its pages in order, on one small mesh.
 
 mod guide;
 #[path = "guide/stage.rs"]

@@ -92,7 +92,7 @@ impl Capture {
         Ok((Self(counters), receiver))
     }
 
-    /// Its counters and its state.
+    /// The capture's counters and state.
     pub fn report(&self) -> Report {
         self.0.report()
     }

@@ -29,7 +29,7 @@ impl Client {
         self.stream.local_addr()
     }
 
-    /// The meter that counts it.
+    /// The connection's meter.
     pub fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.meter)
     }

@@ -120,7 +120,7 @@ pub fn is_own(address: IpAddr) -> Option<bool> {
     };
     let socket = UdpSocket::bind((unspecified, 0)).ok()?;
     if socket.connect((address, 9)).is_err() {
-        // There is no route to it; to this machine's own addresses there always is.
+        // The address has no route, but this machine's own addresses always have one.
         return Some(false);
     }
     Some(socket.local_addr().ok()?.ip() == address)

@@ -61,8 +61,8 @@ impl Port {
             let accepted = tokio::time::timeout(LOOK_EVERY, self.accept_now()).await;
             let Ok(accepted) = accepted else { continue };
             let (stream, peer) = accepted?;
-            // From here on its packets may leave by other interfaces when routes change. Without
-            // permission to unbind, the connection ends with its route.
+            // From here on the connection's packets may leave by other interfaces when routes change.
+            // Without permission to unbind, the connection ends with its route.
             let _ = SockRef::from(&stream).bind_device(None);
             settle(&stream);
             return Ok((stream, plain(peer)));

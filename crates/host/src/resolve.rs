@@ -96,7 +96,7 @@ pub async fn resolve(host: &str, port: u16, client: IpAddr) -> Option<Vec<Socket
     let queued = Queued::new(client)?;
     let thread = timeout_at(deadline, queued.thread()).await.ok()??;
     let host = host.to_owned();
-    // It keeps its place and thread even if the caller no longer waits.
+    // The lookup keeps its place and thread even if the caller no longer waits.
     let look = tokio::task::spawn_blocking(move || {
         let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
         drop((thread, queued));
@@ -114,7 +114,7 @@ mod tests {
     async fn one_client_waits_for_its_share_of_names_and_leaves_threads_to_others() {
         let (greedy, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let taken: Vec<_> = std::iter::from_fn(|| Queued::new(greedy)).collect();
-        // More than its share, while half of the places are free.
+        // While half of the places are free, a client gets more than its share.
         assert_eq!(taken.len(), QUEUE_MAX / 2 + 1);
         assert_eq!(resolve("localhost", 80, greedy).await, None);
         assert!(resolve("localhost", 80, other).await.is_some_and(|found| !found.is_empty()));

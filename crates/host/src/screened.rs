@@ -192,7 +192,7 @@ impl<S: AsyncRead + Unpin> Screened<S> {
         ready
     }
 
-    /// Within content, the client is the side that is waited for.
+    /// Tells the meter whether the daemon waits for the client's content.
     fn note_waiting(&self, is_pending: bool) {
         if is_pending && let Some(meter) = &self.meter {
             meter.waits();

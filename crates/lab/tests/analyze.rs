@@ -14,7 +14,7 @@ const BYTES: u64 = 60_000;
 
 /// Captured by the gateway's monitor interface, which overhears the next router.
 const GATEWAY: &str = "0.pcap";
-/// Captured by that router, to which all frames were sent.
+/// Captured by the next router, to which all frames were sent.
 const ROUTER: &str = "1.pcap";
 /// Captured by a router on neither hop of another download; it overhears both hops.
 const OBSERVER: &str = "6.pcap";
@@ -180,7 +180,7 @@ fn pcapng(pcap: &[u8]) -> Vec<u8> {
         body.extend([0xff; 8]);
         body
     });
-    // No limit of length; option 9 (if_tsresol) of one byte: 10^-9.
+    // No snapshot length; option 9 (if_tsresol), one byte: 10^-9 s.
     file.extend(block(1, &[127, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]));
     let mut rest = &pcap[24..];
     while let Some((header, frames)) = rest.split_first_chunk::<16>() {
@@ -219,7 +219,7 @@ fn what_cannot_be_read_is_named_with_place_and_cause() {
 fn what_is_before_a_cut_is_told_and_so_are_other_files() {
     let world = World::new();
     let whole = fs::read(capture(GATEWAY)).expect("it is there");
-    // Inside the second frame, which begins after the headers of the file and of the first frame.
+    // The cut is inside the second frame, which begins after the file's header and the first frame.
     let first = u32::from_le_bytes(whole[24 + 8..][..4].try_into().expect("four"));
     let second = 24 + 16 + first as usize;
     fs::write(world.path("cut"), &whole[..second + 20]).expect("written");

@@ -1,4 +1,4 @@
-//! The researcher's guide, done as it says: each page in a directory of its own.
+//! Runs the steps of the researcher's guide, each page in a directory of its own.
 
 #[path = "../../daemon/tests/guide/mod.rs"]
 mod guide;
@@ -9,7 +9,7 @@ use std::path::Path;
 use guide::{Step, Way, missing};
 use lab::{World, can_run};
 
-/// A step in real time, which a busy machine may make late, is tried this often.
+/// Attempts at a step in real time, which a busy machine may make late.
 const TRIES: usize = 5;
 
 #[test]
@@ -24,12 +24,12 @@ fn the_researchers_guide_goes_as_it_says() {
     }
 }
 
-/// Whether it runs real daemons.
+/// Whether a step runs real daemons.
 fn is_in_real_time(step: &Step) -> bool {
     step.script.contains("hearsay-lab run ")
 }
 
-/// Does a step, and holds it to what it should print.
+/// Runs a step, and compares its output with the expected one.
 fn perform(world: &World, step: &Step) {
     assert_eq!(step.way, Way::Once, "{}: steps of this guide are run once", step.place);
     let expected = step.expected.as_deref().unwrap_or_default();

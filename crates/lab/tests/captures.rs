@@ -44,11 +44,11 @@ fn a_router_hears_what_the_next_one_forwards() {
         frames.filter_map(|it| it.tcp_of_server().map(<[u8]>::len)).sum::<usize>()
     };
     // The gateway hears the second hop's copy of the file, although no address in it is the gateway's own. It
-    // misses only frames that it sends over.
+    // misses only frames that arrive while it sends.
     let overheard = heard(&gateway, 1, 2);
     assert!(overheard > BYTES * 4 / 5, "{overheard}");
     assert!(heard(&middle, 0, 1) > BYTES, "{}", heard(&middle, 0, 1));
-    // 400 m are too far.
+    // Routers 400 m apart do not hear each other.
     assert!(gateway.iter().filter(|it| it.is_data()).all(|it| it.from() == 1));
     // A station does not hear its own frames.
     assert!(middle.iter().filter(|it| it.is_data()).all(|it| it.from() != 1));

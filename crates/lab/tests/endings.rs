@@ -1,4 +1,4 @@
-//! Whatever ends a run, it leaves nothing behind.
+//! A run leaves nothing behind, whatever ends it.
 
 mod lab;
 

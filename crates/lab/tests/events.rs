@@ -1,4 +1,5 @@
-//! `hearsay-lab sim --events`: what engines did, as its schema has it; the same twice, and nothing else is changed by it.
+//! `hearsay-lab sim --events`: the engines' events follow their schema, a repetition gives the same, and other output
+//! does not change.
 
 mod lab;
 

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 const NOBODY: [&str; 6] = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
 
-/// A folder for the programs that others can read: the target directory may be in a private home.
+/// Copies the programs to a folder that other users can read: the target directory may be in a private home.
 fn copy_programs(world: &World) -> String {
     let lab = Path::new(env!("CARGO_BIN_EXE_hearsay-lab"));
     for program in [lab.to_owned(), lab.with_file_name("hearsay")] {

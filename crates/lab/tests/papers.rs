@@ -6,10 +6,10 @@ use std::process::Command;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const PAGE: &str = include_str!("../../../docs/papers.md");
 const PAPERS: [&str; 5] = ["MeshCache", "Ditto", "Wanax", "InPCM", "WINE"];
-/// Scenarios whose files may be smaller than the papers', to show the same.
+/// Scenarios that may transfer smaller files than the paper did, with the same effect.
 const OF_FILES: [&str; 3] = ["chain", "emulab8", "map21"];
 
-/// A row of a paper's table.
+/// A row of a paper's table in `docs/papers.md`.
 struct Row {
     paper: &'static str,
     mechanism: &'static str,

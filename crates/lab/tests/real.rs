@@ -1,4 +1,4 @@
-//! `hearsay-lab repro --real`: runs are made once, and kept.
+//! `hearsay-lab repro --real`: each run is made once, and its outcome kept.
 
 mod lab;
 
@@ -53,7 +53,7 @@ fn a_run_is_kept_and_not_made_again() {
     let entries = fs::read_dir(world.path("out/ditto-real")).unwrap();
     assert_eq!(entries.count(), 1);
 
-    // Without a daemon nothing can be run; here nothing has to be.
+    // Without a daemon no run is possible, and none is needed here.
     let mut again = world.lab(&args(&out, ONE));
     again.env("HEARSAY_BIN", "/nowhere");
     let again = Run::start(again).end().expect(1);

@@ -153,7 +153,7 @@ fn a_router_is_captured_in_one_file_only() {
         ended.expect_refusal(&["router 0"]);
         return;
     }
-    // Or both options are the same.
+    // Otherwise both options give the same output.
     ended.expect(0);
     let length = |name| fs::metadata(world.path(name)).map_or(0, |it| it.len());
     assert_eq!(length("a.pcap"), length("b.pcap"));

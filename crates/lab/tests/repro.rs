@@ -1,4 +1,4 @@
-//! `hearsay-lab repro`: its files, and that it writes the same again.
+//! `hearsay-lab repro`: its files, and that a repetition writes the same bytes.
 
 mod lab;
 

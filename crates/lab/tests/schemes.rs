@@ -1,4 +1,4 @@
-//! Who serves clients under each scheme, with real daemons that ask each other over the air.
+//! The source of clients' bytes under each scheme, with real daemons that ask each other over the air.
 
 mod lab;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 const BYTES: f64 = 100_000.0;
 
-/// A chain of three hops. The client at its end requests a file twice, then one on the route does. Then that
-/// one requests another file, before the client at the end does.
+/// A chain of three hops. The client at its end requests a file twice, then a client on the route requests it. For
+/// another file, the client on the route is first.
 const CHAIN: [&str; 12] = [
     "run",
     "chain",
@@ -116,7 +116,7 @@ fn clients_that_ask_at_one_time_share_what_comes() {
     let args = [&args[..], &["--scheme", "ph-thcp", "--json", "-"]].concat();
     let result = run(&world, &args);
     assert!((1.0..1.3).contains(&crossings(&result).0), "{result:#}");
-    // Four routers are next to the gateway, and none needs the file twice.
+    // Four routers are next to the gateway, and none downloads the file twice.
     let sources = sources(&result);
     let beyond = sources.iter().filter(|it| matches!(**it, "gateway" | "origin")).count();
     assert!(sources.len() == 7 && beyond <= 4, "{sources:?}");
@@ -172,7 +172,7 @@ fn with_ditto_what_was_lost_in_part_is_mended() {
     world.nothing_is_left();
 }
 
-/// All that the paper says and nothing of ours: daemons take it by one key.
+/// One key configures daemons exactly as the paper describes, without our additions.
 #[test]
 fn with_ditto_as_published_nothing_is_mended() {
     if !can_run("with_ditto_as_published_nothing_is_mended") {

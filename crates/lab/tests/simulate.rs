@@ -42,7 +42,7 @@ fn a_seed_gives_the_same_bytes_however_many_run_at_a_time() {
             assert!(bytes.len() > 10_000 && bytes == file("together").expect("a capture"));
         }
     }
-    // One of them alone gives the same too.
+    // One of the seeds alone also gives the same.
     let second = ["sim", "bulk", "--seed", "2", "--set", "seconds=1", "--set", "hops=3"];
     run(&world, &[&second[..], &["--quiet", "--pcap", "second"]].concat());
     let file = |path: &str| fs::read(world.path(path)).expect("a capture");
@@ -129,7 +129,7 @@ fn captures_have_what_each_station_sent_and_got() {
     }
 }
 
-/// A complete IPv4 packet with a TCP segment, with the right checksums (RFC 1071).
+/// Checks that a packet is a complete IPv4 packet with a TCP segment and correct checksums (RFC 1071).
 #[track_caller]
 fn check_tcp(packet: &[u8]) {
     let sum = |bytes: &[u8], more: u32| {
@@ -178,7 +178,7 @@ fn figures_say_where_they_come_from() {
     for part in ["<footer>", "<dd>hearsay-lab sim bulk --seeds 3", "hops=3", "Linux "] {
         assert!(page.contains(part), "no {part}");
     }
-    // Each of several runs gives its own seed, and its own values.
+    // Each of several runs reports its own seed and its own values.
     let files = ["sim", "chain", "--set", "bytes=20000", "--seeds", "2", "--quiet", "--json", "-"];
     let runs = run(&world, &files).json();
     for (seed, one) in (1..).zip(runs.as_array().expect("a list")) {

@@ -1,4 +1,4 @@
-//! Complete runs: the transfers, and what is reported of them.
+//! Complete runs: the transfers, and the reports about them.
 
 mod lab;
 
@@ -56,7 +56,7 @@ fn number(value: &Value, pointer: &str) -> f64 {
     value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer}: {value}"))
 }
 
-/// Names and units of a result's members, and what must hold for any result.
+/// Checks names and units of a result's members, and properties of any result.
 #[track_caller]
 fn check(result: &Value, bytes: u64) {
     let all = "began_unix_s gateway mode provenance radio scenario schema scheme seed share_by_source \
@@ -199,7 +199,7 @@ fn transfers_that_overlap_are_told_in_the_order_in_which_they_began() {
     check(&result, BYTES);
     let clients = clients(&result);
     assert_eq!(clients.len(), 6);
-    // Clients nearer to the gateway are done sooner, but begin later.
+    // Clients nearer to the gateway finish sooner, but begin later.
     let mut first = clients.clone();
     first.dedup();
     assert!(first[0] == "3", "{clients:?}");

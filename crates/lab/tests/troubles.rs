@@ -57,7 +57,7 @@ fn what_a_relay_kept_is_there_after_it_was_killed() {
     let kept = || mesh.status("2").is_some_and(|it| it["report"]["unsynced"] == false);
     wait_until(|| format!("{:#?}", mesh.status("2")), kept);
     let _again = mesh.restart("2");
-    // No other router has it any more.
+    // No other router has the file any more.
     for router in ["0", "1", "3"] {
         mesh.kill(router);
     }
@@ -106,7 +106,7 @@ const DIAMOND: &str = "gateway = 'gate'\nreceivers = ['far']\nbytes = 1000\nrout
 
 /// Moves traffic between `far` and the gateway to `right`.
 fn move_to_the_right(mesh: &Kept) {
-    // In the order of the file.
+    // The addresses follow the order of the routers in the scenario.
     let [gate, right, far] = ["10.77.0.1", "10.77.0.3", "10.77.0.4"];
     for (router, to, over) in [
         ("right", far, far),
@@ -146,7 +146,7 @@ fn routes_that_change_cost_a_delay() {
     }
 }
 
-/// What strangers do to a router's port for peers, as bash scripts; each marks that it got through.
+/// Attacks of strangers on a router's port for peers, as bash scripts. Each touches its mark once it has connected.
 const STRANGERS: [(&str, &str); 4] = [
     ("garbage", "while :; do exec 3<>$door && head -c 100000 /dev/urandom >&3; touch $mark; done"),
     (

@@ -20,7 +20,7 @@ const ROW: &str = "gateway = 'old'\nreceivers = ['near', 'far']\nrequests = 'far
 /// Commands for `ip`, and their namespaces. babeld alone would take a quarter of a minute to change the
 /// default routes, and it does not announce routes that are set like this.
 const MOVE: [(&str, &str); 17] = [
-    // A second wire to the origin.
+    // Adds a second wire to the origin.
     ("origin", "link add eth1 type veth peer name wan0 netns router-new"),
     ("origin", "addr add 10.79.1.2/30 dev eth1"),
     ("origin", "link set eth1 up"),
@@ -29,14 +29,14 @@ const MOVE: [(&str, &str); 17] = [
     // The first wire goes, and its routes with it.
     ("router-old", "link set wan0 down"),
     ("origin", "link set eth0 down"),
-    // The address that the old gateway had there goes with its connections: packets follow it.
+    // Connections with the old gateway used its address on the first wire. Packets for it now take this route.
     ("router-near", "route add 10.79.0.1 via 10.77.0.1 dev wl0 onlink"),
     ("router-far", "route add 10.79.0.1 via 10.77.0.2 dev wl0 onlink"),
     ("router-new", "route add 10.79.0.1 via 10.77.0.3 dev wl0 onlink"),
     ("origin", "route add 10.79.0.1 via 10.79.1.1"),
     ("origin", "route add 10.77.0.0/16 via 10.79.1.1"),
     ("origin", "route add 10.78.0.0/16 via 10.79.1.1"),
-    // All default routes change direction.
+    // Reverses all default routes.
     ("router-new", "route replace default via 10.79.1.2"),
     ("router-far", "route replace default via 10.77.0.4 dev wl0 onlink"),
     ("router-near", "route replace default via 10.77.0.3 dev wl0 onlink"),
@@ -87,12 +87,12 @@ fn costs_a_delay(test: &str, scheme: &str, later: &[&str]) {
     mesh.wait_for_result();
     let result = fs::read(world.path("result.json")).expect("it is written");
     let result: Value = serde_json::from_slice(&result).expect("it is JSON");
-    // The client behind `near` asked when the other had everything.
+    // The client behind `near` asked after the other had the whole file.
     assert_eq!(each(&result, "client"), ["far", "near"], "{result:#}");
     assert_eq!(each(&result, "sha256_ok"), [true, true], "{result:#}");
     assert_eq!(each(&result, "hops"), [1, 2], "{result:#}");
     assert_eq!(result["transfers"][0]["source"], "origin", "{result:#}");
-    // Bytes are counted at the first wire; the rest came over the second.
+    // Bytes are counted on the first wire only; the rest arrived over the second.
     let before = result["gateway"]["bytes_from_origin"].as_u64().expect("a number");
     assert!((BYTES / 5..BYTES).contains(&before), "{result:#}");
     let more = mesh.publish("more.bin", 50_000);

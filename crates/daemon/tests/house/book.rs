@@ -40,7 +40,7 @@ fn pages_are_the_ones_that_the_summary_lists() {
     assert_eq!(there, unique, "pages of docs/book/src (left) and SUMMARY.md (right)");
 }
 
-/// Adds the pages in a folder and its subfolders; symbolic links are followed.
+/// Adds the pages in a folder and its subfolders. Symbolic links are followed.
 fn add_pages(folder: &Path, before: &str, pages: &mut BTreeSet<String>) {
     for entry in folder.read_dir().expect("a folder of the book").flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
@@ -83,8 +83,8 @@ fn every_command_of_the_book_is_run() {
     none(&wrong, "blocks of the book that no test runs (docs/book/README.md has the rules)");
 }
 
-/// What is wrong with a block, if anything. `machines` are those on which a test runs the page's commands; without
-/// such a test, `None`.
+/// What is wrong with a block; `None` if it is right. `machines`: where a test runs the page's commands, `None`
+/// without such a test.
 fn complaint(machines: Option<&[&str]>, block: &Block) -> Option<String> {
     let (language, machine) = (block.words[0].as_str(), guide::step(block).machine);
     let Some(machines) = machines else {

@@ -1,4 +1,4 @@
-//! The product's modules, read with `syn`: which items each names, and which functions and structs have which types
+//! The product's modules, read with `syn`: the items that each names, and the types that functions and structs have
 //! by `&mut`. Unit tests are left out. In macros only `crate::` paths are seen.
 
 use std::collections::{BTreeMap, BTreeSet};

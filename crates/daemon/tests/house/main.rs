@@ -16,7 +16,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// External crates that reach the operating system, and our crates that may depend on them directly.
+/// Dependencies that do I/O, and the crates of ours that may use them directly.
 const TOUCHES_THE_WORLD: [(&str, &[&str]); 10] = [
     ("tokio", &["host", "daemon"]),
     ("hyper", &["host", "daemon"]),

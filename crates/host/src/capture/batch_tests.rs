@@ -8,7 +8,7 @@ use wire::counters::Reason as _;
 
 use crate::capture::filter::frames::*;
 
-/// What was passed over, by reason.
+/// The number of segments that were ignored, by reason.
 fn refused(report: &Report) -> BTreeMap<&'static str, u64> {
     report.counts.refused.occurred().map(|(why, count)| (why.name(), count)).collect()
 }

@@ -11,7 +11,7 @@ wire::reasons! {
     pub enum Ignored {
         /// From or to this machine.
         Own = "own",
-        /// Neither from nor to the peers' port; such a one can be in an aggregate.
+        /// Neither from nor to the peers' port. An aggregate can contain such segments.
         OtherPort = "other_port",
         /// An acknowledgement, and nothing else.
         Empty = "empty",

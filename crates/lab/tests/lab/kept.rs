@@ -1,4 +1,4 @@
-//! A mesh that runs until the test is over: its origin's files, its clients, its daemons.
+//! A mesh that runs until the test ends: its origin's files, its clients, its daemons.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use super::{Ended, World, wait_until};
 /// A run with `--keep`, and its namespaces.
 pub struct Kept {
     run: Run,
-    /// A process inside, and the namespaces to enter.
+    /// A process inside the mesh, and the namespaces to enter.
     inside: Process,
     namespaces: Vec<String>,
 }
@@ -43,7 +43,7 @@ pub struct Got {
 }
 
 impl Kept {
-    /// Starts a run, and waits until its own transfers are over.
+    /// Starts a run, and waits until its own transfers have ended.
     #[track_caller]
     pub fn start(world: &World, args: &[&str]) -> Self {
         let mut run = world.start(&[args, &["--keep"]].concat());
@@ -59,7 +59,7 @@ impl Kept {
         Self::enter(run)
     }
 
-    /// Waits until the run's own transfers are over and their result is written.
+    /// Waits until the run's own transfers have ended and their result is written.
     #[track_caller]
     pub fn wait_for_result(&mut self) {
         self.run.wait_for_word(LAST_WORD);
@@ -98,7 +98,7 @@ impl Kept {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Starts a background process inside.
+    /// Starts a background process inside a namespace.
     #[track_caller]
     pub fn start_within(&self, namespace: &str, words: &[&str]) -> Within {
         let mut command = self.command(namespace, words);
@@ -156,7 +156,7 @@ impl Kept {
         wait_until(|| format!("{daemon:?} is there"), || !daemon.is_alive());
     }
 
-    /// Kills it, starts it again, and waits until it answers and has a route.
+    /// Kills a router's daemon, starts it again, and waits until it answers and has a route.
     #[track_caller]
     pub fn restart(&self, router: &str) -> Within {
         let words = words(&self.daemon(router));
@@ -239,7 +239,7 @@ impl Got {
 
 impl Drop for Within {
     fn drop(&mut self) {
-        // `nsenter` is its parent, and does not end it.
+        // `nsenter` is the process's parent, and does not end it.
         family(self.0.id().cast_signed()).iter().for_each(kill);
         let _ = self.0.wait();
     }

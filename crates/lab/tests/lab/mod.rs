@@ -58,7 +58,7 @@ impl World {
         let air = AIR.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::Builder::new().prefix("hearsay-lab-test.").tempdir();
         let dir = dir.expect("a directory for the test");
-        // So that other users can run it.
+        // Other users may have to run programs in it.
         open_to_all(dir.path(), 0o755);
         fs::create_dir(dir.path().join("tmp")).expect("mkdir");
         open_to_all(&dir.path().join("tmp"), 0o777);
@@ -69,7 +69,7 @@ impl World {
         self.dir.path().join(name)
     }
 
-    /// The same for a command line.
+    /// As [`Self::path`], as text for a command line.
     pub fn text(&self, name: &str) -> String {
         self.path(name).into_os_string().into_string().expect("a path of plain letters")
     }
@@ -100,7 +100,7 @@ impl World {
         Run::start(self.lab(args))
     }
 
-    /// Processes of its runs, except those that overwrite their environment.
+    /// Processes of this world's runs, except those that overwrite their environment.
     pub fn processes(&self) -> Vec<Process> {
         processes::with_variable("TMPDIR", &self.path("tmp"))
     }

@@ -21,7 +21,7 @@ pub fn lasting(json: &str) -> String {
     lines.join("\n")
 }
 
-/// The same for any kind of output file.
+/// As [`lasting`], for any kind of output file.
 pub fn lasting_of(file: &str, text: &str) -> String {
     match file.rsplit_once('.').expect("an ending").1 {
         "json" => lasting(text),

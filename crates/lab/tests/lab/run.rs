@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::processes::{Process, family};
 use super::{Ended, wait_until};
 
-/// It is killed when this is dropped, and then must end all that it started.
+/// A running lab. Dropping it kills the lab, which must then end all its processes.
 pub struct Run {
     child: Child,
     began: Instant,
@@ -19,7 +19,7 @@ pub struct Run {
     err: Said,
 }
 
-/// Its output so far.
+/// The lab's output so far.
 struct Said {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
@@ -40,7 +40,7 @@ impl Run {
         self.child.id().cast_signed()
     }
 
-    /// It and all its descendants.
+    /// The lab's process and all its descendants.
     pub fn family(&self) -> Vec<Process> {
         family(self.id())
     }
@@ -52,7 +52,7 @@ impl Run {
         self.err.text()
     }
 
-    /// Waits until it has started a program of this name, at any depth.
+    /// Waits until a descendant of the lab runs a program of this name.
     #[track_caller]
     pub fn wait_for_program(&mut self, name: &str) -> Process {
         let find = |run: &Self| run.family().into_iter().rfind(|it| it.name == name);
@@ -64,7 +64,7 @@ impl Run {
         found.expect("it was waited for")
     }
 
-    /// Waits until its process inside the namespaces exists.
+    /// Waits until the lab's process inside the namespaces exists.
     #[track_caller]
     pub fn wait_for_inside(&mut self) -> Process {
         let mut found = None;
@@ -82,7 +82,7 @@ impl Run {
         let said = Arc::clone(&self.err.bytes);
         let otherwise = || format!("{what}: {}", text(&said));
         wait_until(otherwise, || {
-            // Its last output is complete once the reader has ended.
+            // The lab's output is complete once the reader has ended.
             let holds = holds(self);
             assert!(holds || !has_ended, "it ended before {what}: {}", self.err.text());
             has_ended = matches!(self.child.try_wait(), Ok(Some(_))) && self.err.is_complete();
@@ -94,7 +94,7 @@ impl Run {
         send(self.id(), signal);
     }
 
-    /// Waits for its end.
+    /// Waits for the lab's end.
     #[track_caller]
     pub fn end(mut self) -> Ended {
         let mut status = None;
@@ -119,14 +119,14 @@ pub fn kill(process: &Process) {
     send(process.id, Signal::KILL);
 }
 
-/// It may have ended by itself.
+/// Sends a signal. The process may have ended already.
 fn send(id: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(id).expect("no process has the id 0"), signal);
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The lab may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

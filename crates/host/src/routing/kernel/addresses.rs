@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_loopback_interface_has_its_address() {
-        // In every namespace Linux gives it the index 1.
+        // Linux gives loopback the index 1 in every namespace.
         let found = addresses(1).unwrap();
         assert!(found.contains(&IpAddr::from([127, 0, 0, 1])), "{found:?}");
         assert!(found.iter().all(|it| all_addresses().unwrap().contains(it)));
