@@ -683,6 +683,7 @@ fn nobody_is_led_to_the_routers_own_services() {
                     visit.send(answer);
                 }
             });
+        // Even these widest permissions must not lead to the router's own addresses.
         let config = "listen = [\"0.0.0.0:3128\"]\n[access]\nports = [8000]\n\
                       private = [\"0.0.0.0/0\", \"::/0\"]\n[mesh]\ndirect = [\"0.0.0.0/0\"]";
         let config = world.write("conf", config.as_bytes());

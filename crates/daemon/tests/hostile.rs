@@ -181,6 +181,7 @@ fn broken_chunks_never_reach_the_origin_as_a_whole_body() {
         let mut all = Vec::new();
         while let Some(byte) = visit.body(1) {
             all.extend(byte);
+            // Only a body with its last chunk is reported.
             if all.ends_with(b"0\r\n\r\n") {
                 let _ = told.send(String::from_utf8_lossy(&all).into_owned());
                 visit.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");

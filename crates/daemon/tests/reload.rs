@@ -52,6 +52,7 @@ fn a_transfer_goes_on_and_a_new_client_may_come() {
         let body = noise(1, 600_000);
         let (_origin, goes_on) = pausing_origin(&body);
         let with = |more: &str| {
+            // The origin has private addresses, which the proxy must be permitted to dial.
             let private = "[access]\nprivate = [\"10.2.0.0/24\", \"fd02::/64\"]\n";
             configure(&world, &format!("listen = [\"0.0.0.0:3128\"]\n{more}{private}"))
         };

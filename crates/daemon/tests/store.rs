@@ -68,6 +68,7 @@ fn traffic_goes_on_when_the_disk_is_full_and_storing_when_there_is_room() {
         fs::create_dir(&disk).expect("mkdir");
         let _mount = Mount(disk.clone());
         sh(&format!(
+            // 12 MiB remain for files of 32 MB.
             "mount -t tmpfs -o size=48m none {0}; fallocate -l 36m {0}/ballast",
             disk.display()
         ));

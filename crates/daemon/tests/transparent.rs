@@ -241,6 +241,7 @@ fn an_upgraded_connection_carries_any_bytes() {
         let origin = script(|visit| {
             let Some(_) = visit.head() else { return };
             visit.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n");
+            // The new protocol's first bytes follow the head at once.
             visit.send("Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n\x01first");
             let said = visit.body(4).unwrap_or_default();
             visit.send([b"echo ", &said[..]].concat());

@@ -1,5 +1,5 @@
-//! `hearsay-lab sim --events`: the engines' events follow their schema, a repetition gives the same, and other output
-//! does not change.
+//! `hearsay-lab sim --events`: the engines' events follow their schema, a repetition gives the same, and other
+//! output does not change.
 
 mod lab;
 

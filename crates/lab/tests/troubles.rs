@@ -146,7 +146,8 @@ fn routes_that_change_cost_a_delay() {
     }
 }
 
-/// Attacks of strangers on a router's port for peers, as bash scripts. Each touches its mark once it has connected.
+/// Attacks of strangers on a router's port for peers, as bash scripts. Each touches its mark once it has
+/// connected.
 const STRANGERS: [(&str, &str); 4] = [
     ("garbage", "while :; do exec 3<>$door && head -c 100000 /dev/urandom >&3; touch $mark; done"),
     (

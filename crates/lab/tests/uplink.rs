@@ -29,7 +29,8 @@ const MOVE: [(&str, &str); 17] = [
     // The first wire goes, and its routes with it.
     ("router-old", "link set wan0 down"),
     ("origin", "link set eth0 down"),
-    // Connections with the old gateway used its address on the first wire. Packets for it now take this route.
+    // The old gateway's connections to the origin used its address on the first wire. Packets for that
+    // address now take this route.
     ("router-near", "route add 10.79.0.1 via 10.77.0.1 dev wl0 onlink"),
     ("router-far", "route add 10.79.0.1 via 10.77.0.2 dev wl0 onlink"),
     ("router-new", "route add 10.79.0.1 via 10.77.0.3 dev wl0 onlink"),

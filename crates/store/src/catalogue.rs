@@ -34,7 +34,7 @@ const VALUE_BYTES_MAX: usize = 1 << 20;
 /// Options for opening a catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct CatalogueOptions {
-    /// Bytes of memory for its page cache.
+    /// Bytes of memory for the database's page cache.
     pub cache_bytes: usize,
     /// Bytes that rows and segments may occupy, including the unused part of their pages. The file
     /// may be half as large again: pages that the next sync frees, and space to grow.
@@ -82,9 +82,9 @@ pub enum Change {
     },
     /// Moves all segments of a record to another record, whose own segments are deleted.
     Adopt {
-        /// The record that has them.
+        /// The record that has the segments.
         from: RecordId,
-        /// The record that gets them.
+        /// The record that gets the segments.
         to: RecordId,
     },
     /// Protects an object's row, if it exists, from eviction until it is set again or removed.
@@ -145,7 +145,7 @@ impl Current {
     }
 }
 
-/// Looks rows up, from any thread. Clones share the database.
+/// Looks up rows and segments, from any thread. Clones share the database.
 #[derive(Clone, Debug)]
 pub struct CatalogueReader {
     current: Arc<Current>,
@@ -187,7 +187,7 @@ impl Catalogue {
         CatalogueReader { current: self.current.clone() }
     }
 
-    /// Counts of its content.
+    /// The catalogue's counters.
     pub fn report(&self) -> CatalogueReport {
         let file = self.files.open(CATALOGUE_FILE).and_then(|file| file.len());
         CatalogueReport { file_bytes: file.unwrap_or(0), ..self.report }
@@ -222,8 +222,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Updates the report of a read-only catalogue; if it cannot be read, the report stays as it
-    /// was.
+    /// Updates the report of a read-only catalogue; if the file cannot be read, the report stays the
+    /// same.
     fn count(&mut self) {
         self.report = tables::held(&self.current.get(), self.report).unwrap_or(self.report);
     }

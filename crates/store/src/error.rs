@@ -67,8 +67,8 @@ pub enum Error {
     #[error("no segment number is left: start a new store")]
     Exhausted,
 
-    /// The catalogue failed and made none of the call's changes. After an I/O error it must be
-    /// opened again before it works on.
+    /// The catalogue failed and made none of the call's changes. After an I/O error the catalogue
+    /// must be opened again.
     #[error("the catalogue failed: {0}")]
     Catalogue(#[source] Box<redb::Error>),
 }

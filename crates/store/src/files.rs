@@ -44,10 +44,10 @@ pub trait Files: Send + Sync + Debug {
 
 /// An open file. Offsets and lengths are in bytes.
 pub trait File: Send + Sync + Debug {
-    /// Its length.
+    /// The file's length.
     fn len(&self) -> io::Result<u64>;
 
-    /// Whether it is empty.
+    /// Whether the file is empty.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -55,7 +55,7 @@ pub trait File: Send + Sync + Debug {
     /// Fills `out` from `offset` on; returns the number of bytes before the end of the file.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
 
-    /// As [`File::read_at`], but `None` if it would wait for the device.
+    /// As [`File::read_at`], but `None` if the call would wait for the device.
     fn try_read_at(&self, offset: u64, out: &mut [u8]) -> Option<io::Result<usize>> {
         let _ = (offset, out);
         None
@@ -68,7 +68,7 @@ pub trait File: Send + Sync + Debug {
     /// Truncates the file, or extends it with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Makes its content and its length durable.
+    /// Makes the file's content and length durable.
     fn sync(&self) -> io::Result<()>;
 }
 

@@ -78,9 +78,9 @@ wire::counters! {
 
 /// Which units survive the reclaiming of a segment.
 struct Threshold {
-    /// Units of this life or more.
+    /// Units of this life or more survive.
     life: usize,
-    /// And units of one life less, up to this number of bytes.
+    /// Units of one life less survive too, up to this number of bytes.
     spare_bytes: u64,
 }
 
@@ -300,7 +300,7 @@ impl Index {
         }
     }
 
-    /// The current epoch for a use, if the policy has epochs.
+    /// Counts a use, and returns the current epoch if the policy has epochs.
     fn renewed(&mut self, bytes: u32) -> Option<u8> {
         let Evictor::Lru(lru) = &mut self.evictor else { return None };
         let (now, halved) = lru.enter(bytes);
@@ -402,7 +402,7 @@ impl Index {
         places.find(|place| place.segment == row && place.offset == entry.offset)
     }
 
-    /// What survives: by the policy's rule, or less if that would free too little.
+    /// The threshold by the policy's rule, or a higher one if that rule would free too little.
     fn threshold(&self, row: u16, known: &[(Place, Entry)]) -> Threshold {
         let Some(segment) = self.segments.at(row) else {
             return Threshold { life: 256, spare_bytes: 0 };
@@ -514,7 +514,7 @@ impl Index {
         self.victim.take_if(|victim| *victim == segment);
     }
 
-    /// Counts of its content and of evictions.
+    /// Counts of the index's content and of evictions.
     pub fn report(&self) -> IndexReport {
         let bytes = self.table.bytes() + self.segments.bytes() + self.evictor.bytes();
         IndexReport {

@@ -55,7 +55,7 @@ pub struct LogReport {
     pub bytes_on_disk: u64,
     /// Appended units.
     pub appended_units: u64,
-    /// Their bytes on disk.
+    /// Bytes on disk of appended units.
     pub appended_bytes: u64,
     /// Bytes on disk of units rewritten by [`Log::rewrite`].
     pub rewritten_bytes: u64,
@@ -164,7 +164,7 @@ impl Log {
         found.entries = head.entries;
     }
 
-    /// Counts of its work.
+    /// The log's counters.
     pub fn report(&self) -> LogReport {
         self.report
     }
@@ -359,8 +359,8 @@ impl Log {
     /// If there are no survivors the file is only removed, which needs no disk space.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::Missing`]: the segment still exists, and its units are where they
-    /// were.
+    /// [`Error::Io`] or [`Error::Missing`]: the segment still exists, and its units are at their old
+    /// locations.
     pub fn rewrite(
         &mut self,
         segment: SegmentId,

@@ -37,7 +37,7 @@ impl Reader {
     /// buffer.
     ///
     /// # Errors
-    /// [`Error::Missing`] if anything else is stored there: remove the units from the index, or try
+    /// [`Error::Missing`] if other bytes are stored there: remove the units from the index, or read
     /// them one by one. [`Error::TooLong`] beyond [`READ_BYTES_MAX`]. [`Error::Io`] if the device
     /// fails. Nothing changes in any of these cases.
     pub fn read(&self, first: Location, lengths: &[u32]) -> Result<Vec<(ChunkId, Bytes)>, Error> {
@@ -48,8 +48,8 @@ impl Reader {
         slice(first, lengths, buffer.into())
     }
 
-    /// As [`Reader::read`], but `None` at once if it would wait for the device, or if the system
-    /// cannot tell.
+    /// As [`Reader::read`], but `None` at once if the call would wait for the device, or if the system
+    /// cannot tell whether it would.
     pub fn try_read(
         &self,
         first: Location,

@@ -2,7 +2,7 @@
 //!
 //! *What this is:* it reads the footer of each segment; a segment without one is scanned unit by
 //! unit. *Who calls it:* `Log::open`; `Log::entries` for one segment. *What it never does:* panic
-//! or stop because of what it reads; write.
+//! or stop because of a file's content; write.
 //!
 //! *What survives a crash:* a footer is written after everything before it is durable, so it is
 //! trusted. In a segment without a footer, a unit is accepted if its header and its bytes match
@@ -41,11 +41,11 @@ pub enum VersionFile {
     /// Valid, or newly created with the store.
     #[default]
     Sound,
-    /// Damaged, missing or of another version, although the segments are of this one. It was
+    /// Damaged, missing or of another version, although the segments are of this one. The file was
     /// rewritten.
     Renewed,
-    /// As [`VersionFile::Renewed`], but it could not be written, for this reason. The store is used
-    /// nevertheless.
+    /// As [`VersionFile::Renewed`], but the file could not be written, for this reason. The store is
+    /// used nevertheless.
     Unwritten(io::ErrorKind),
 }
 

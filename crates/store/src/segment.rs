@@ -121,7 +121,7 @@ pub const fn unit_disk_bytes(length: u32) -> u32 {
     (UNIT_HEADER + length).next_multiple_of(ALIGN)
 }
 
-/// The same, and its entry in the footer.
+/// As [`unit_disk_bytes`], with the unit's entry in the footer.
 pub const fn unit_log_bytes(length: u32) -> u32 {
     unit_disk_bytes(length) + FOOTER_ENTRY
 }

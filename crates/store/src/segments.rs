@@ -13,15 +13,15 @@ use crate::segment::{Kind, SEGMENT_HEADER, SegmentId, TRAILER, unit_log_bytes};
 pub(crate) struct Segment {
     pub id: SegmentId,
     pub kind: Kind,
-    /// The number of its units in the index.
+    /// The number of the segment's units in the index.
     pub units: u32,
     /// Bytes of the file, including the footer that is still to be written.
     pub disk_bytes: u64,
-    /// Bytes of its units in the index, rounded to length classes.
+    /// Bytes of the segment's units in the index, rounded to length classes.
     pub live_bytes: u64,
-    /// The same for each epoch of last use; empty if the policy has no epochs.
+    /// As `live_bytes`, for each epoch of last use; empty if the policy has no epochs.
     pub ages: Box<[u32]>,
-    /// Whether no more units are written to it.
+    /// Whether no more units are written to the segment.
     pub is_closed: bool,
 }
 
@@ -35,7 +35,7 @@ impl Segment {
         }
     }
 
-    /// Subtracts a unit from them.
+    /// Subtracts a unit from the counts in memory.
     pub fn subtract(&mut self, life: u8, bytes: u32) {
         self.units = self.units.saturating_sub(1);
         self.live_bytes = self.live_bytes.saturating_sub(u64::from(bytes));
@@ -44,7 +44,7 @@ impl Segment {
         }
     }
 
-    /// The share of its bytes on disk that would survive, in thousandths.
+    /// The share of the segment's bytes on disk that would survive reclaiming, in thousandths.
     fn kept_share(&self, cold: u8) -> u64 {
         let young = self.ages.iter().skip(usize::from(cold) + 1).map(|bytes| u64::from(*bytes));
         young.sum::<u64>() * 1000 / self.disk_bytes.max(1)

@@ -34,7 +34,7 @@ impl Key {
         Self { shard, print: u32::from_be_bytes([a, b, c, d]) >> (32 - FINGERPRINT_BITS) }
     }
 
-    /// All of its bits, in the upper 36 of 64.
+    /// All bits of the key, in the upper 36 of 64.
     pub fn bits(self) -> u64 {
         u64::from(self.shard) << 56 | u64::from(self.print) << 28
     }
@@ -158,7 +158,7 @@ impl Table {
         self.shards[usize::from(key.shard)].settle(halvings);
     }
 
-    /// The same for all shards.
+    /// As [`Table::settle`], for all shards.
     pub fn settle_all(&mut self, halvings: u32) {
         self.shards.iter_mut().for_each(|shard| shard.settle(halvings));
     }

@@ -128,8 +128,8 @@ pub fn step(block: &Block) -> Step {
     Step { place, machine, way, script, expected: None }
 }
 
-/// The first expected line that was not printed. Each printed line matches at most one expected line, in any order.
-/// The guide may leave out lines, and the width of gaps between words does not matter.
+/// The first expected line that was not printed. Each printed line matches at most one expected line, in any
+/// order. The guide may leave out lines, and the width of gaps between words does not matter.
 pub fn missing<'a>(expected: &'a str, printed: &str) -> Option<&'a str> {
     let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut printed: Vec<_> = printed.lines().map(squeeze).collect();

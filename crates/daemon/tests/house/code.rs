@@ -1,5 +1,5 @@
-//! The product's modules, read with `syn`: the items that each names, and the types that functions and structs have
-//! by `&mut`. Unit tests are left out. In macros only `crate::` paths are seen.
+//! The product's modules, read with `syn`: the items that each names, and the types that functions and structs
+//! have by `&mut`. Unit tests are left out. In macros only `crate::` paths are seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path as File, PathBuf};

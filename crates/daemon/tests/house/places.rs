@@ -18,8 +18,8 @@ fn named_paths_exist() {
     none(&wrong, "paths that do not exist");
 }
 
-/// The paths below `crates/` in a line. `crates/node/src/{node,lib}.rs` is two paths. A path is cut before a `*` and
-/// before a placeholder such as `CRATE`.
+/// The paths below `crates/` in a line. `crates/node/src/{node,lib}.rs` is two paths. A path is cut before a `*`
+/// and before a placeholder such as `CRATE`.
 fn paths(line: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for (at, _) in line.match_indices("crates/") {

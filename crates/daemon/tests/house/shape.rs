@@ -1,7 +1,7 @@
 //! Limits on the code's structure: no circles of modules, machines that do not name each other, small types.
 //!
-//! Code that exceeds a limit is in a table with its present number. A test fails when the number rises, and also when
-//! it falls: the same commit must then lower the table.
+//! Code that exceeds a limit is in a table with its present number. A test fails when the number rises, and also
+//! when it falls: the same commit must then lower the number in the table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Tools of the black-box tests: the daemon, clients and origins as real processes on loopback or in a private
 //! network.
 //!
-//! *What this is:* [`World`], a temporary directory; [`Hearsay`], the daemon under test; [`Nginx`], a well-behaved
-//! origin, and [`Script`], an origin that sends any bytes; [`Curl`] and [`Raw`], clients; [`network`], three
-//! namespaces in a row. *What it never does:* wait for a fixed time, or end a process that it did not start. `Drop`
-//! ends processes and removes files, so declare each value before its users.
+//! *What this is:* [`World`], a temporary directory; [`Hearsay`], the daemon under test; [`Nginx`], a
+//! well-behaved origin, and [`Script`], an origin that sends any bytes; [`Curl`] and [`Raw`], clients;
+//! [`network`], three namespaces in a row. *What it never does:* wait for a fixed time, or end a process that it
+//! did not start. `Drop` ends processes and removes files, so declare each value before its users.
 
 #![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 

@@ -49,7 +49,7 @@ impl Disk {
     ///
     /// # Errors
     /// [`Error::InUse`] if another process, or another `Disk` of this process, has locked it;
-    /// [`Error::Io`] if it can be neither created nor opened.
+    /// [`Error::Io`] if the directory can be neither created nor opened.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, Error> {
         let root = root.into();
         if !root.is_dir() {
@@ -81,7 +81,7 @@ impl Disk {
     }
 }
 
-/// Its parents, such as /var/cache, are created with the usual mode.
+/// Creates the store's directory. Its parents, such as /var/cache, are created with the usual mode.
 fn make(root: &Path) -> io::Result<()> {
     if let Some(parent) = root.parent() {
         fs::create_dir_all(parent)?;
@@ -250,8 +250,8 @@ impl File for DiskFile {
         let length = out.len();
         let mut parts = [IoSliceMut::new(out)];
         match rustix::io::preadv2(&self.0, &mut parts, offset, ReadWriteFlags::NOWAIT) {
-            // A short read: the rest is not in memory, or the file ends. A normal read decides
-            // which.
+            // A short read: the rest is not in memory, or the file ends. A normal read
+            // distinguishes these cases.
             Ok(got) if got < length => None,
             Ok(got) => Some(Ok(got)),
             // Device errors are reported by the normal read that follows.

@@ -18,7 +18,7 @@ impl Memory {
         Self::default()
     }
 
-    /// The length of all its files, in bytes.
+    /// The total length of the directory's files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.lock().values().map(|file| file.read().len() as u64).sum()
     }

@@ -26,7 +26,7 @@ struct Written {
     /// Whole blocks, by number.
     blocks: BTreeMap<u64, Vec<u8>>,
     length: u64,
-    /// Bytes of the file that are still valid: truncation removes the others for good.
+    /// Bytes of the file that are still valid: truncation removes the others permanently.
     below: u64,
 }
 

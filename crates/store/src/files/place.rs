@@ -29,21 +29,21 @@ const OF_THE_KERNEL: [u32; 11] = [
 /// Why a store cannot be kept at a path. The path is at fault, not a disk.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// It, or a part of it, is not a directory.
+    /// The path, or a part of it, is not a directory.
     #[error("{0} is not a directory: give the path of a directory, or of one that can be created")]
     NotADirectory(PathBuf),
-    /// It is a symbolic link whose target does not exist.
+    /// The path is a symbolic link whose target does not exist.
     #[error("{0} is a link to nothing: create its target, or give another path")]
     Dangling(PathBuf),
-    /// It is on a virtual file system of the kernel.
+    /// The path is on a virtual file system of the kernel.
     #[error(
         "{0} is on one of the kernel's own file systems, which store no files: give a directory on a disk"
     )]
     OfTheKernel(PathBuf),
-    /// It does not exist, and its file system is read-only.
+    /// The path does not exist, and its file system is read-only.
     #[error("{0} does not exist, and its file system is read-only: give another path")]
     ReadOnly(PathBuf),
-    /// It belongs to another user, and its mode forbids access.
+    /// A directory or file belongs to another user, and its mode forbids access.
     #[error(
         "{path} belongs to user {owner}, and user {user} may not use it: change its owner \
          (`chown -R {user} PATH`), run as that user, or give another path"
@@ -56,7 +56,7 @@ pub enum Unfit {
         /// The user that this process runs as.
         user: u32,
     },
-    /// It belongs to this user, but its mode forbids access.
+    /// A directory or file belongs to this user, but its mode forbids access.
     #[error(
         "{path} has mode {mode:04o}, which denies its owner access: change it \
          (`chmod u+rwX {path}`), or give another path"
@@ -67,7 +67,7 @@ pub enum Unfit {
         /// Its permission bits.
         mode: u32,
     },
-    /// It is not a valid path on this system.
+    /// The path is not valid on this system.
     #[error("{path} is not a usable path: {error}")]
     Unusable {
         /// The path.
@@ -126,7 +126,7 @@ fn check_directory(root: &Path) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// The nearest existing parent must allow creating the directory.
+/// Checks that the nearest existing parent permits creating the directory.
 fn check_above(root: &Path) -> Result<(), Unfit> {
     let mut above = root.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
     let Some((above, it)) = above.find_map(|path| Some((path, fs::metadata(path).ok()?))) else {
@@ -173,7 +173,7 @@ fn refusal(path: &Path, errno: Errno) -> Result<(), Unfit> {
             }
             Err(Unfit::Foreign { path, owner, user })
         }
-        // It disappeared meanwhile, or the disk fails.
+        // The file disappeared meanwhile, or the disk fails.
         _ => Ok(()),
     }
 }

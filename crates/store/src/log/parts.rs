@@ -37,7 +37,7 @@ pub(super) struct Head {
 pub(super) struct Unsynced {
     pub id: SegmentId,
     pub file: Arc<dyn File>,
-    /// The offset of the first of them.
+    /// The offset of the first byte that is not durable.
     pub from: u32,
     pub has_failed: bool,
 }
@@ -104,7 +104,7 @@ impl Piece {
         (self.disk_bytes() - UNIT_HEADER - self.header.length) as usize
     }
 
-    /// Its bytes on disk, with its entry in the footer.
+    /// Bytes on disk of the unit, and of its entry in the footer.
     pub fn cost(&self) -> u32 {
         unit_log_bytes(self.header.length)
     }
@@ -129,7 +129,8 @@ impl Unsynced {
         self.file.sync().doing("make a segment durable")
     }
 
-    /// After a failed sync the system may consider bytes clean that never reached the disk.
+    /// Writes the bytes again: after a failed sync the system may consider bytes clean that never
+    /// reached the disk.
     fn write_again(&self) -> Result<(), Error> {
         let end = self.file.len().doing("get the length of a segment")?;
         let mut at = u64::from(self.from);
