@@ -1,4 +1,4 @@
-//! The commands as a user or a script meets them: what they print and how they end.
+//! The commands as users and scripts run them: their output and exit codes.
 
 mod world;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use world::{Curl, Hearsay, Nginx, Place, Script, World, assert_same, noise, sh, wait_until};
 
-/// How a command ended and what it printed.
+/// A command's exit code and output.
 struct Ended {
     code: i32,
     out: String,

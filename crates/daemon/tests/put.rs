@@ -10,7 +10,7 @@ use serde_json::Value;
 use world::{Hearsay, World, assert_same, noise, tool, wait_until};
 use world::{network, row};
 
-/// How a command ended, and what it printed.
+/// A command's exit code and output.
 struct Ended {
     code: i32,
     out: String,

@@ -55,7 +55,7 @@ struct Mount(PathBuf);
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // It may not have been mounted; the namespace ends with the test in any case.
+        // The file system may not be mounted yet; its namespace ends with the test in any case.
         let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

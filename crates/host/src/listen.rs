@@ -101,8 +101,8 @@ pub(crate) fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListene
 #[derive(Debug)]
 pub struct Gate {
     socket: Socket,
-    /// The same socket for the event loop. It is registered anew each time, because the loop
-    /// remembers that a socket was shut down.
+    /// The socket, registered with the event loop. Each opening registers it again, because the
+    /// loop remembers that a socket was shut down.
     listener: Option<TcpListener>,
 }
 

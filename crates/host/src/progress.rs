@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::time::Instant;
 
-/// Content that records when a piece of it was last taken, and when it ended.
+/// Content that records when its last piece was taken, and when the content ended.
 #[derive(Debug)]
 pub struct Watched<B> {
     content: B,
@@ -21,11 +21,11 @@ pub struct Progress(Rc<Cell<(Instant, Stage)>>);
 /// The state of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// More of it will be taken.
+    /// More content will be taken.
     Moving,
-    /// All of it was taken, or it is no longer needed.
+    /// All content was taken, or no more is needed.
     Done,
-    /// It ended early: the client's connection broke, or its framing was invalid.
+    /// The content ended early: the client's connection broke, or the framing was invalid.
     Broken,
 }
 
@@ -49,7 +49,7 @@ impl Progress {
         self.0.get().1 != Stage::Moving
     }
 
-    /// Whether it ended before it was complete.
+    /// Whether the content ended before it was complete.
     pub fn is_broken(&self) -> bool {
         self.0.get().1 == Stage::Broken
     }

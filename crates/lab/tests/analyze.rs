@@ -1,4 +1,4 @@
-//! What the overhearing engine finds in captures. `captures/README.md` says how they were made.
+//! The overhearing engine's findings in captures. `captures/README.md` says how the captures were made.
 
 mod lab;
 

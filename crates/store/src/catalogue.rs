@@ -55,7 +55,7 @@ pub enum Change {
     Put {
         /// The object.
         key: ObjectKey,
-        /// Its row.
+        /// The object's row.
         row: Vec<u8>,
         /// The records whose segments belong to this row from now on.
         records: Vec<RecordId>,
@@ -72,7 +72,7 @@ pub enum Change {
         record: RecordId,
         /// The number of the segment.
         number: u32,
-        /// Its bytes.
+        /// The segment's bytes.
         bytes: Vec<u8>,
     },
     /// Deletes all segments of a record.

@@ -49,7 +49,7 @@ pub enum Error {
         segment: u32,
         /// Bytes from the segment's start.
         offset: u32,
-        /// What was found there.
+        /// The contradiction that was found there.
         why: &'static str,
     },
 

@@ -44,7 +44,7 @@ impl Iterator for Candidates {
 }
 
 wire::counters! {
-    /// The content of the index, and what was evicted. Bytes of units exclude headers, except in
+    /// The content of the index, and the evictions. Bytes of units exclude headers, except in
     /// `bytes_on_disk`.
     #[derive(Copy)]
     pub struct IndexReport, "store_" {

@@ -48,7 +48,7 @@ pub struct LogOptions {
     pub seed: u64,
 }
 
-/// What the log has done since it was opened.
+/// The log's state, and its work since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogReport {
     /// Bytes of all segment files, including footers that are still to be written.

@@ -57,13 +57,13 @@ pub struct Location {
 /// Why a unit was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Provenance {
-    /// A client of this node requested it.
+    /// A client of this node requested the unit.
     Own = 0,
-    /// It was relayed for another node.
+    /// The unit was relayed for another node.
     Relayed = 1,
-    /// It was overheard.
+    /// The unit was overheard.
     Overheard = 2,
-    /// It was published on this node.
+    /// The unit was published on this node.
     Put = 3,
 }
 
@@ -82,27 +82,27 @@ impl Provenance {
 /// One unit in the footer of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
+    /// The unit's name.
     pub id: ChunkId,
-    /// Its length in bytes, without header or padding.
+    /// The unit's length in bytes, without header or padding.
     pub length: u32,
-    /// The offset of its header in the segment, in bytes.
+    /// The offset of the unit's header in the segment, in bytes.
     pub offset: u32,
-    /// Why it was stored.
+    /// Why the unit was stored.
     pub provenance: Provenance,
 }
 
 /// A unit to be stored.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// Its name; the store does not check it against the bytes.
+    /// The unit's name; the store does not check the bytes against it.
     pub id: ChunkId,
-    /// Its bytes, at most [`UNIT_BYTES_MAX`].
+    /// The unit's bytes, at most [`UNIT_BYTES_MAX`].
     pub bytes: Bytes,
-    /// Why it is stored.
+    /// Why the unit is stored.
     pub provenance: Provenance,
-    /// No client or peer has requested it. It is written to a segment of such units, and evicted
-    /// first. All units of one group have the same value.
+    /// No client or peer has requested the unit. It is written to a segment of such units, and
+    /// evicted first. All units of one append have the same value.
     pub on_probation: bool,
 }
 

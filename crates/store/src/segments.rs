@@ -56,7 +56,7 @@ impl Segment {
 pub(crate) struct Segments {
     rows: Vec<Option<Segment>>,
     by_id: BTreeMap<SegmentId, u16>,
-    /// For each kind, the segment being written, as far as the index was told.
+    /// For each kind, the segment being written, by the insertions so far.
     heads: [Option<SegmentId>; Kind::ALL.len()],
     disk_bytes: u64,
     has_epochs: bool,

@@ -27,7 +27,7 @@ pub fn wrong(json: &Value, kind: &str, version: &str) -> Vec<String> {
     wrong
 }
 
-/// Each place that is not as a definition in a schema says.
+/// Lists each place that contradicts one definition of a schema.
 pub fn wrong_as(json: &Value, definition: &str, kind: &str, version: &str) -> Vec<String> {
     let document = Document::read(&format!("{kind}-{version}.json"));
     let mut wrong = Vec::new();

@@ -64,7 +64,7 @@ pub enum Unfit {
     Mode {
         /// The directory or file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits of the directory or file.
         mode: u32,
     },
     /// The path is not valid on this system.

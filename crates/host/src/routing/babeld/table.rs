@@ -1,4 +1,4 @@
-//! What babeld has reported.
+//! The routes, neighbours and prefixes that babeld has reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub struct Table {
     exported: BTreeSet<Net>,
 }
 
-/// What babeld knows of the route to the gateway.
+/// babeld's knowledge of the route to the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// The metric of the whole route.

@@ -68,7 +68,7 @@ pub struct Route {
     pub priority: u32,
     /// Whether it is for packets from any source, not only from one prefix.
     pub is_for_all: bool,
-    /// Its next hops; more than one for a multipath route.
+    /// The route's next hops; several for a multipath route.
     pub hops: Vec<Hop>,
 }
 
