@@ -8,10 +8,12 @@
 
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::timer::Timer;
+use crate::{Forward, Misbehaviour, NotStored};
 use serde::{Serialize, Serializer};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::net::SocketAddr;
+use wire::counters::Reason;
 use wire::peer::Refusal;
 use wire::{ChunkId, NodeId, Oid, RecordId};
 
@@ -51,7 +53,8 @@ pub enum Event {
         /// Our request to others.
         fetch: FetchId,
         /// Why, in the words of RFC 9211, section 2.2.
-        why: &'static str,
+        #[serde(serialize_with = "name")]
+        why: Forward,
     },
     /// It waits for a fetch that another request has begun.
     Join {
@@ -67,7 +70,8 @@ pub enum Event {
         /// Our request to others.
         fetch: FetchId,
         /// Why it is not stored, as in `detail` of `Cache-Status`.
-        why: &'static str,
+        #[serde(serialize_with = "name")]
+        why: NotStored,
     },
     /// It is over: nothing more is sent for it.
     RequestEnds {
@@ -171,7 +175,8 @@ pub enum Event {
         #[serde(serialize_with = "shown")]
         peer: NodeId,
         /// What it did.
-        why: &'static str,
+        #[serde(serialize_with = "name")]
+        why: Misbehaviour,
     },
     /// A chunk was overheard, and is taken in.
     Overheard {
@@ -491,6 +496,10 @@ impl Serialize for ExchangeId {
     }
 }
 
+fn name<S: Serializer>(reason: &impl Reason, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(reason.name())
+}
+
 fn fetch_error<S: Serializer>(error: &FetchError, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(match error {
         FetchError::Unresolved => "unresolved",
@@ -555,7 +564,7 @@ mod tests {
     fn as_json_an_event_is_an_object_with_its_name() {
         let exchange = ExchangeId(7);
         json(
-            Event::Miss { exchange, fetch: FetchId(3), why: "uri-miss" },
+            Event::Miss { exchange, fetch: FetchId(3), why: Forward::UriMiss },
             r#"{"event":"miss","exchange":"c7","fetch":3,"why":"uri-miss"}"#,
         );
         json(

@@ -58,6 +58,7 @@ mod ways;
 pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};
 pub use catalogue::PublishedInfo;
 pub use catalogue::stored_segment;
+pub use client::miss::Forward;
 pub use events::{Event, Stale};
 pub use fault::{Fault, dialled_in_vain};
 pub use http::{

@@ -124,7 +124,6 @@ impl Client {
             let ask = exchange.ask.clone();
             let (old, why) = (None, Forward::UriMiss);
             let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
-            let why = why.name();
             cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
             return cx.exchanges.put_state(id, State::Waiting(fetch));
         }
@@ -165,7 +164,7 @@ impl Client {
         }
         let why = if ask.is_insistent() { Forward::Request } else { why };
         let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
-        cx.events.emit(|| Event::Miss { exchange: id, fetch, why: why.name() });
+        cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
         cx.exchanges.put_state(id, State::Waiting(fetch));
     }
 

@@ -102,7 +102,7 @@ impl Misses {
             ..Miss::new(Rc::new(ask), cx.date(), why, vec![id])
         };
         let fetch_id = self.start(cx, miss, headers, Goal::Pass, values);
-        cx.events.emit(|| Event::Pass { exchange: id, fetch: fetch_id, why: reason.name() });
+        cx.events.emit(|| Event::Pass { exchange: id, fetch: fetch_id, why: reason });
         cx.exchanges.put_state(id, State::Waiting(fetch_id));
     }
 

@@ -49,7 +49,7 @@ impl Node {
             }
             Event::Expelled(peer, address, why) => {
                 *cx.report.peers_expelled.of(why) += 1;
-                cx.events.emit(|| events::Event::Expelled { peer, why: why.name() });
+                cx.events.emit(|| events::Event::Expelled { peer, why });
                 cx.notice(format!("left the peer at {address} for a while: {}", why.clause()));
             }
         }

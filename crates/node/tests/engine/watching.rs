@@ -5,7 +5,8 @@ use crate::torture;
 use http::{HeaderMap, StatusCode};
 use node::events::{Judgement, RequestEnd, SourceKind, StoreState, TransferState};
 use node::{
-    ClientInput, Event, ExchangeId, FetchId, Input, OriginInput, Stale, StoreInput, Ticket, Timer,
+    ClientInput, Event, ExchangeId, FetchId, Forward, Input, NotStored, OriginInput, Stale,
+    StoreInput, Ticket, Timer,
 };
 use wire::Instant;
 
@@ -38,7 +39,7 @@ fn a_miss_and_a_hit_are_told_step_by_step() {
         miss,
         [
             Event::Request { exchange, peer: None, url: URL.into() },
-            Event::Miss { exchange, fetch, why: "uri-miss" },
+            Event::Miss { exchange, fetch, why: Forward::UriMiss },
             Event::Source { fetch, of: SourceKind::Origin },
             Event::Head { fetch, status: 200, verdict: Judgement::Object },
             transfer(TransferState::Cutting),
@@ -73,7 +74,7 @@ fn requests_that_share_a_fetch_and_those_that_are_not_stored_are_told() {
     net.call(Call::get(secret).with("range", "bytes=1-2"));
     net.settle();
     let passes = |event: &Event| match event {
-        Event::Pass { exchange: ExchangeId(2), fetch, why: "range" } => Some(*fetch),
+        Event::Pass { exchange: ExchangeId(2), fetch, why: NotStored::Range } => Some(*fetch),
         _ => None,
     };
     assert!(net.did().iter().find_map(passes).is_some());
