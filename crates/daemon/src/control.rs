@@ -8,13 +8,13 @@
 //! | `GET /cache?limit=N` | a JSON list of [`ObjectLine`] |
 //! | `GET /manifest?url=U&page=P` | [`ManifestPage`] as JSON, or 404 |
 //! | `GET /published` | a JSON list of `PublishedLine` |
-//! | `POST /put`, with the file | `PutLine` as JSON, once it is durable |
-//! | `DELETE /put?name=N` | the same, once it is taken back |
+//! | `POST /put`, with the file | `PutLine` as JSON, once the file is durable |
+//! | `DELETE /put?name=N` | `PutLine` as JSON, once the file is withdrawn |
 //!
-//! *Who calls it:* the driver, which implements [`Observed`]; `ask.rs` is the other side. Metrics can
-//! be had on a TCP port too, and nothing else there. *What it never does:* change anything but what is
-//! published. *Limits:* [`CONNECTIONS_MAX`] connections at once, one request each,
-//! [`CONNECTION_SECONDS_MAX`] long, but for files that are put.
+//! *Who calls it:* `run.rs`, with the [`Observed`] of `observe.rs`. The client's side is `ask.rs`. A TCP
+//! port can serve the metrics too, but nothing else. *What it never does:* change anything but the list
+//! of published files. *Limits:* [`CONNECTIONS_MAX`] connections at once, with one request each. A
+//! connection is cut after [`CONNECTION_SECONDS_MAX`], unless it uploads a file.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
@@ -44,48 +44,50 @@ use crate::status::{PeerLine, Status};
 /// Connections served at once; more wait in the kernel's queue.
 pub const CONNECTIONS_MAX: usize = 16;
 
-/// After so many seconds a connection is cut, unless a file comes by it.
+/// A connection is cut after this many seconds, unless it uploads a file.
 pub const CONNECTION_SECONDS_MAX: u64 = 30;
 
-/// How many objects are listed if nobody says, and at most.
+/// How many objects are listed if the request gives no limit.
 const LIMIT_DEFAULT: usize = 50;
+/// How many objects are listed at most.
 const LIMIT_MAX: usize = 10_000;
 
 /// How long to wait when the machine is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// What can be seen of a running daemon. All on the thread of its loop, so nothing need be `Send`.
+/// What a running daemon shows. All calls are on the loop's thread, so nothing needs to be `Send`.
 pub trait Observed {
-    /// How it is.
+    /// The daemon's status.
     fn status(&self) -> Status;
 
-    /// The peers that are there, by their identities.
+    /// The connected peers, in the order of their identities.
     fn peers(&self) -> Vec<PeerLine>;
 
-    /// At most `limit` stored objects, the latest fetched or confirmed first.
+    /// At most `limit` stored objects, the most recently fetched or validated first.
     async fn objects(&self, limit: usize) -> Vec<ObjectLine>;
 
-    /// A page of what is stored for a URL (for a plain GET), from page 0 on; `None` if nothing is.
+    /// A page of the manifest that is stored for a URL; the first page is 0. `None` if nothing is
+    /// stored that a plain GET would select.
     async fn manifest(&self, url: &str, page: u64) -> Option<ManifestPage>;
 }
 
 /// A stored object, in a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectLine {
-    /// Its URL.
+    /// The object's URL.
     pub url: String,
     /// Content bytes.
     pub length: u64,
-    /// Seconds since it was fetched or confirmed (RFC 9111 §4.2.3).
+    /// Seconds since it was fetched or validated (RFC 9111 §4.2.3).
     pub age_seconds: u64,
-    /// Seconds for which it stays fresh; below zero, it has been stale so long.
+    /// Seconds until the object is stale; if negative, seconds since then.
     pub fresh_seconds: i64,
 }
 
-/// Some of the units that an object is made of. A segment of the manifest makes a good page.
+/// Some of an object's units: those of one segment of its manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestPage {
-    /// Which version of the object; the same on all pages, or the object changed in between.
+    /// The id of the stored record. If it differs between pages, the object changed in between.
     pub record: String,
     /// `ETag` of that version.
     pub etag: Option<String>,
@@ -95,18 +97,19 @@ pub struct ManifestPage {
     pub length: u64,
     /// This page's units, in order.
     pub units: Vec<UnitLine>,
-    /// The page after this one.
+    /// The number of the next page; `None` on the last.
     pub next_page: Option<u64>,
 }
 
 /// A unit of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitLine {
-    /// Its name, in hexadecimal.
+    /// The unit's name, in hexadecimal.
     pub name: String,
-    /// Its bytes.
+    /// The unit's length in bytes.
     pub length: u32,
-    /// What it was sealed with, in hexadecimal, if it was: its name is that of its sealed bytes.
+    /// The key that the unit was sealed with, in hexadecimal, if any. The name is then that of the
+    /// sealed bytes.
     #[serde(default)]
     pub key: Option<String>,
 }
@@ -114,12 +117,12 @@ pub struct UnitLine {
 /// Why the control socket could not be opened; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// A daemon answers there.
+    /// A daemon answers on that path.
     #[error(
         "another hearsay is running: it answers at {0}. Stop it, or give this one its own --control PATH"
     )]
     Taken(PathBuf),
-    /// Something is there that we did not make.
+    /// The path is something other than a socket.
     #[error("{0} is there and is no socket: remove it, or choose another --control PATH")]
     NotASocket(PathBuf),
     /// The file system refused.
@@ -129,12 +132,12 @@ pub enum ControlError {
     Io {
         /// The socket.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
 }
 
-/// The open control socket; its file goes when this goes.
+/// The open control socket; its file is removed when this is dropped.
 #[derive(Debug)]
 pub struct ControlSocket {
     listener: UnixListener,
@@ -142,7 +145,8 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Opens it. What a dead daemon left behind is replaced; a living one is not disturbed.
+    /// Opens the socket. One that a dead daemon left behind is replaced; that of a running daemon is
+    /// an error.
     pub fn open(path: &Path) -> Result<Self, ControlError> {
         let failed = |error| ControlError::Io { path: path.to_owned(), error };
         if let Some(dir) = path.parent() {
@@ -156,7 +160,7 @@ impl ControlSocket {
         Ok(socket)
     }
 
-    /// Answers, until it is dropped. Needs a `LocalSet`.
+    /// Answers requests; never returns. Needs a `LocalSet`.
     pub async fn serve<O: Observed + Publishes + 'static>(self, observed: Rc<O>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
@@ -171,7 +175,7 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // It may be gone already; there is nothing to be done about it at the end.
+        // The file may be gone already. If it stays, the next daemon replaces it.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -191,15 +195,15 @@ where
     }
 }
 
-/// What may be asked.
+/// The requests that a listener answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     All,
-    /// Nothing that names what somebody reads.
+    /// Metrics only: they name no URL and no client.
     Metrics,
 }
 
-/// Removes a socket that nobody listens on any more.
+/// Removes a socket on which no process listens any more.
 fn make_way(path: &Path) -> Result<(), ControlError> {
     let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !there.file_type().is_socket() {
@@ -211,7 +215,7 @@ fn make_way(path: &Path) -> Result<(), ControlError> {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             Err(ControlError::Io { path: path.to_owned(), error })
         }
-        // It answers, or is too busy to.
+        // A daemon answers, or is too busy to.
         _ => Err(ControlError::Taken(path.to_owned())),
     }
 }
@@ -225,7 +229,7 @@ async fn pause(error: &io::Error) {
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
-/// Serves one connection beside everything else.
+/// Serves one connection in a task of its own.
 fn converse<S, O>(stream: S, observed: Rc<O>, scope: Scope, place: OwnedSemaphorePermit)
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
@@ -244,7 +248,7 @@ where
             .serve_connection(TokioIo::new(stream), service);
         let limit = Duration::from_secs(CONNECTION_SECONDS_MAX);
         tokio::pin!(connection);
-        // Whoever asked has gone or is too slow; the daemon loses nothing by it.
+        // Errors are ignored: the client has gone, or is too slow. An upload may take any time.
         while tokio::time::timeout(limit, &mut connection).await.is_err() && puts.get() {}
         drop(place);
     });
@@ -327,7 +331,7 @@ pub(crate) mod tests {
     use crate::exit::Exit;
     use crate::publish::PublishedLine;
 
-    /// A daemon that answers what it is told to.
+    /// A daemon with prepared answers.
     #[derive(Default)]
     pub(crate) struct Puppet {
         pub(crate) status: Status,

@@ -1,7 +1,7 @@
-//! The store's threads: one writes, one reads what the page cache does not have.
+//! The store's threads: one writes, the other reads what is not in the kernel's page cache.
 //!
-//! The engine's thread never waits for the disk: a hit that the kernel has in memory is read at
-//! once without a hand-over, everything else is a message, and its answer is an input.
+//! The engine's thread never waits for the disk. It reads units itself if the page cache has them.
+//! Everything else is a message to one of the threads, whose answer is an input of the engine.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
@@ -22,9 +22,9 @@ use store::{
 use tokio::sync::mpsc::UnboundedSender;
 use wire::{ChunkId, ObjectKey, RecordId};
 
-/// Pages of the catalogue in memory, in bytes.
+/// How many bytes of the catalogue's pages are kept in memory.
 const CATALOGUE_CACHE: usize = 2 * 1024 * 1024;
-/// The catalogue may take this share of the store's budget.
+/// The catalogue may take one part in this many of the store's budget.
 const CATALOGUE_SHARE: u64 = 16;
 const _: () = assert!(STORE_MAX.0 - STORE_MAX.0 / CATALOGUE_SHARE <= store::BUDGET_BYTES_MAX);
 
@@ -33,16 +33,16 @@ pub const WRITER: &str = "hearsay-write";
 
 /// The store as the engine's thread sees it.
 pub struct Disk {
-    /// `None` where the store cannot be used at all.
+    /// `None` if the store cannot be used at all.
     open: Option<Open>,
     trouble: Trouble,
 }
 
-/// What does not work, and why, in words for the operator; shared with the threads.
+/// The operations that fail, each with its error for the operator; shared with the threads.
 pub type Trouble = Arc<Mutex<BTreeMap<&'static str, String>>>;
 
 struct Open {
-    /// What is there can be read, and nothing be written.
+    /// The store can be read, but not written.
     is_read_only: bool,
     writes: mpsc::Sender<Write>,
     looks: mpsc::Sender<Look>,
@@ -56,7 +56,7 @@ enum Write {
     Sync,
     List(store::SegmentId),
     Rewrite(store::SegmentId, Vec<store::Entry>),
-    /// Makes everything durable, then answers.
+    /// Makes all writes durable, then answers.
     Finish(mpsc::Sender<()>),
 }
 
@@ -67,8 +67,8 @@ enum Look {
 }
 
 impl Disk {
-    /// Opens the store and starts its threads; answers come as inputs. A store that is in use by
-    /// another process is an error; one that is broken otherwise is done without.
+    /// Opens the store and starts its threads, which send the engine's inputs to `answers`. It is an
+    /// error if another process uses the store. After any other failure the daemon runs without it.
     pub fn open(
         config: &Store,
         answers: &UnboundedSender<StoreInput>,
@@ -97,7 +97,7 @@ impl Disk {
         }
     }
 
-    /// Does what is to be done; the answer, where it is there at once.
+    /// Performs an output of the engine; returns the answer if it is known at once.
     pub fn perform(&self, output: StoreOutput) -> Option<StoreInput> {
         let writes = !matches!(
             output,
@@ -106,6 +106,7 @@ impl Disk {
                 | StoreOutput::ReadSegment(..)
                 | StoreOutput::List(_)
         );
+        // A write to a read-only store fails as it does without a store.
         let open = self.open.as_ref().filter(|open| !(open.is_read_only && writes));
         let Some(open) = open else { return Some(absent(output)) };
         // The threads end only with this value, so the sends cannot fail.
@@ -139,12 +140,12 @@ impl Disk {
         lock(&self.trouble).values().next().cloned()
     }
 
-    /// For whoever lists the catalogue.
+    /// The catalogue, for lists of what is stored.
     pub fn rows(&self) -> Option<&CatalogueReader> {
         self.open.as_ref().map(|open| &open.rows)
     }
 
-    /// Makes everything durable. Blocks.
+    /// Makes all writes durable; blocks until they are.
     pub fn finish(&self) {
         if let Some(open) = self.open.as_ref().filter(|open| !open.is_read_only) {
             let (done, wait) = mpsc::channel();
@@ -155,10 +156,10 @@ impl Disk {
     }
 }
 
-/// What a store says that is not there.
+/// The answer if there is no store: lookups find nothing, and writes fail.
 fn absent(output: StoreOutput) -> StoreInput {
     match output {
-        // Nothing can be written either, so that no list is overwritten.
+        // There may be a row that cannot be read. It is not overwritten, because writes fail too.
         StoreOutput::Lookup(key) => StoreInput::Row(key, None),
         StoreOutput::ReadSegment(record, number) => StoreInput::Segment(record, number, None),
         StoreOutput::Read(ticket, ..) => StoreInput::Units(ticket, None),
@@ -174,9 +175,9 @@ fn lock(trouble: &Trouble) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
     trouble.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The engine learns before the first client that nothing is kept.
+/// Tells the engine, before the first client connects, that nothing is stored.
 fn say_that_nothing_is_stored(answers: &UnboundedSender<StoreInput>) {
-    // Nobody listens any more only when the program ends.
+    // The receiver is dropped only when the program ends.
     let _ = answers.send(StoreInput::Synced(false));
 }
 
@@ -248,7 +249,7 @@ fn start(parts: Parts, answers: &UnboundedSender<StoreInput>, trouble: &Trouble)
     thread::Builder::new()
         .name(WRITER.into())
         .spawn(move || {
-            // The store catches what means that a file is damaged; anything else is the end.
+            // The store catches panics that mean a damaged file. Any other panic ends the process.
             if catch_unwind(AssertUnwindSafe(|| writer.run(&to_write))).is_err() {
                 std::process::abort();
             }
@@ -288,13 +289,14 @@ fn read(units: &Reader, first: store::Location, lengths: &[u32]) -> Option<Vec<(
     units.read(first, lengths).inspect_err(|error| tracing::debug!(%error, "a read failed")).ok()
 }
 
-/// The thread that alone changes the store.
+/// The thread that writes; no other changes the store.
 struct Writer {
     log: Log,
     catalogue: Catalogue,
     answers: UnboundedSender<StoreInput>,
     trouble: Trouble,
     clock: Clock,
+    /// Units that wait for room in the store.
     roomless: DiskQueue,
 }
 
@@ -310,6 +312,7 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+            // The wait was too long: the write fails.
             for ticket in self.roomless.expire(self.clock.now()).collect::<Vec<_>>() {
                 self.answer(StoreInput::Appended(ticket, None));
             }
@@ -342,7 +345,7 @@ impl Writer {
                 again.into_iter().for_each(|waiting| self.append(waiting));
             }
             Write::Finish(done) => {
-                // Why it failed has been logged; the end is the end.
+                // A failure was logged; the daemon stops either way.
                 let _ = self.sync();
                 let _ = done.send(());
             }
@@ -359,7 +362,7 @@ impl Writer {
         }
     }
 
-    /// Units first: a row that is durable should not name what is not.
+    /// Makes the units durable first, so that no durable row names a unit that is not durable.
     fn sync(&mut self) -> bool {
         let result = self.log.sync();
         let units = self.note("make units durable", result);
@@ -368,14 +371,15 @@ impl Writer {
         units.is_some() && rows.is_some()
     }
 
-    /// Says once that something has begun to fail, and once that it works again.
+    /// Logs once that an operation fails, and once that it works again.
     fn note<T>(&self, what: &'static str, result: Result<T, Error>) -> Option<T> {
         let mut trouble = lock(&self.trouble);
         match result {
             Ok(value) => {
                 if trouble.remove(what).is_some() {
                     tracing::info!("can {what} again");
-                    // Whatever else had failed for the same reason shows itself if it fails again.
+                    // Other operations may have failed for the same reason. If one still does, that is
+                    // logged again.
                     trouble.clear();
                 }
                 Some(value)
@@ -390,7 +394,7 @@ impl Writer {
     }
 
     fn answer(&self, input: StoreInput) {
-        // Nobody listens any more only when the program ends.
+        // The receiver is dropped only when the program ends.
         let _ = self.answers.send(input);
     }
 }

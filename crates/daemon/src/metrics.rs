@@ -1,8 +1,8 @@
 //! The status as metrics: Prometheus' text format, version 0.0.4.
 //!
 //! Names follow <https://prometheus.io/docs/practices/naming/>: one prefix, base units, `_total` for
-//! what only grows. All of them are in the tables of counters; `docs/metrics.md` lists them. Labels take a handful of
-//! values, or one for each peer; no URL, no client.
+//! counters. All metrics are in the tables of counters; `docs/metrics.md` lists them. A label has few
+//! values, or one for each peer. No label names a URL or a client.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::status::{PeerLine, Status};
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 wire::counters! {
-    /// What the status says in other words than numbers.
+    /// Figures that are computed from other fields of the status.
     pub struct Standing, "" {
         Clients () {
             /// Whether everything that was to be intercepted is intercepted; absent where nothing is to be.
@@ -52,7 +52,7 @@ wire::counters! {
         }
     }
 
-    /// What runs.
+    /// The version of the program.
     pub struct Build, "" {
         Process () {
             /// 1, labelled with the version.
@@ -80,7 +80,7 @@ impl Standing {
     }
 }
 
-/// One page of metrics.
+/// All metrics, as one page.
 pub fn render(status: &Status, peers: &[PeerLine]) -> String {
     let mut page = Page { status, metrics: BTreeMap::new() };
     page.table(&Build { build_info: 1 }, &[("version", &status.version)]);
@@ -105,7 +105,8 @@ pub fn render(status: &Status, peers: &[PeerLine]) -> String {
     page.text()
 }
 
-/// A peer's name, where no other has it and it cannot be taken for an identity; else its identity.
+/// A peer's label: the name, if no other peer has it and it is too short to be an identity;
+/// otherwise the identity.
 fn label<'a>(peer: &'a PeerLine, peers: &[PeerLine]) -> &'a str {
     let is_name_enough = peers.iter().filter(|other| other.name == peer.name).count() == 1;
     let is_short = peer.name.len() < peer.id.len();
@@ -119,7 +120,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Whether a part of the daemon is on: there are no series where it is off.
+    /// Whether a part of the daemon is on; one that is off has no series.
     fn shows(&self, part: Part) -> bool {
         match part {
             Part::Route => self.status.route.is_some(),
@@ -188,7 +189,7 @@ mod tests {
         !text.is_empty() && text.bytes().all(|c| c.is_ascii_lowercase() || c == b'_')
     }
 
-    /// The kind of each metric and the value of each series; panics at what is not a metric.
+    /// The kind of each metric and the value of each series; panics if a line is not a metric.
     fn parse(text: &str) -> (BTreeMap<String, String>, BTreeMap<String, u64>) {
         let (mut kinds, mut series) = (BTreeMap::new(), BTreeMap::new());
         let mut helped = "";

@@ -20,10 +20,10 @@ use store::CatalogueReader;
 use tokio::sync::watch;
 use wire::{Date, ObjectKey, Oid};
 
-/// Rows that are looked at for one listing, at most.
+/// How many rows are read for one list, at most.
 const ROWS_MAX: usize = 100_000;
 
-/// Sees the daemon through its shell and its configuration.
+/// Reads the daemon's state from its driver and its configuration.
 pub struct Observer {
     driver: Driver,
     config: RefCell<Config>,
@@ -37,11 +37,11 @@ pub struct Observer {
     heard: RefCell<Option<Heard>>,
 }
 
-/// The way to the gateway as it is now, or why it cannot be known.
+/// The current route to the gateway, or why it cannot be known.
 pub type Routes = Result<watch::Receiver<RouteTable>, String>;
 
 impl Observer {
-    /// Begins to observe.
+    /// Observes a daemon from its start.
     pub fn new(driver: Driver, config: &Config, addresses: Vec<SocketAddr>) -> Self {
         let (config, intercept) = (RefCell::new(config.clone()), RefCell::default());
         let (routes, is_temporary, heard) =
@@ -50,22 +50,22 @@ impl Observer {
         Self { driver, config, started, addresses, intercept, routes, is_temporary, heard }
     }
 
-    /// Other settings hold.
+    /// Notes that the settings changed.
     pub fn holds(&self, config: &Config) {
         self.config.borrow_mut().clone_from(config);
     }
 
-    /// There is a mesh.
+    /// Notes the routes, if the daemon is in a mesh.
     pub fn follows(&self, routes: Routes) {
         *self.routes.borrow_mut() = Some(routes);
     }
 
-    /// The identity that the engine was given.
+    /// Notes the identity that the engine was given.
     pub fn is(&self, identity: Option<Identity>) {
         *self.is_temporary.borrow_mut() = identity.and_then(|it| it.is_temporary);
     }
 
-    /// What neighbours send each other is heard, or not, if that was asked for.
+    /// Notes the capture, or why it could not be opened; `None` if overhearing is off.
     pub fn hears(&self, heard: Option<Heard>) {
         *self.heard.borrow_mut() = heard;
     }
@@ -114,7 +114,7 @@ impl Observer {
         })
     }
 
-    /// Interception works, or not.
+    /// Notes whether interception works, and what the operator should know.
     pub fn intercepts(&self, works: bool, note: Option<String>) {
         *self.intercept.borrow_mut() = (works, note);
     }
@@ -175,7 +175,7 @@ impl Observed for Observer {
 
     async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
         let Some(catalogue) = self.catalogue() else { return Vec::new() };
-        // A walk through the catalogue waits for the disk: not on the engine's thread.
+        // To read the catalogue is to wait for the disk, so it is done on another thread.
         let listed = tokio::task::spawn_blocking(move || newest(&catalogue, limit)).await;
         listed.unwrap_or_default()
     }
@@ -184,7 +184,7 @@ impl Observed for Observer {
         let catalogue = self.catalogue()?;
         let uri: http::Uri = url.parse().ok()?;
         let target = Target::new(uri.authority()?, uri.path_and_query())?;
-        // A command asks for what any client got.
+        // The command shows responses to all clients, whoever may read them.
         let secret = self.config.borrow().mesh.object_secret();
         let keys = Audience::ALL.map(|audience| target.key(&secret, audience));
         let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &keys, page));
@@ -209,7 +209,7 @@ impl Publishes for Observer {
 fn newest(catalogue: &CatalogueReader, limit: usize) -> Vec<ObjectLine> {
     let (mut lines, mut seen) = (Vec::new(), 0);
     let now = today();
-    // What cannot be read is not listed; the log has said why.
+    // Rows that cannot be read are not listed; the log says why.
     let _ = catalogue.for_each(None, |_, bytes| {
         seen += 1;
         if let Some(row) = Row::decode(bytes) {
@@ -227,7 +227,7 @@ fn line(url: &str, record: &Record, now: Date) -> ObjectLine {
     ObjectLine { url: url.to_owned(), length: record.length, age_seconds, fresh_seconds }
 }
 
-/// A page of the manifest of what came last under any of these keys.
+/// A page of the manifest of the record that was received last under any of these keys.
 fn read_page(catalogue: &CatalogueReader, keys: &[ObjectKey], page: u64) -> Option<ManifestPage> {
     let records = keys.iter().filter_map(|key| selected(catalogue, key));
     let record = records.max_by_key(|record| record.received)?;
@@ -249,7 +249,7 @@ fn read_page(catalogue: &CatalogueReader, keys: &[ObjectKey], page: u64) -> Opti
     })
 }
 
-/// The record under a key that `hearsay get` is answered with.
+/// The record under a key that a request of `hearsay get` selects.
 fn selected(catalogue: &CatalogueReader, key: &ObjectKey) -> Option<Rc<Record>> {
     let row = Row::decode(&catalogue.get(key).ok()??)?;
     let mut request = http::HeaderMap::new();
@@ -309,9 +309,9 @@ mod tests {
             assert_eq!((page.units.len(), page.next_page), (1, None));
             page.record
         };
-        // As a peer sent it, for others.
+        // Signed, as a peer sent it, under the second key.
         assert_eq!(put(keys[1], record(1, 10), signed), RecordId([1; 16]).to_string());
-        // What this machine got for itself since is what it got last, and the other way round.
+        // The record that was received last is shown, under whichever key it is.
         assert_eq!(put(keys[0], record(2, 11), segment.clone()), RecordId([2; 16]).to_string());
         assert_eq!(put(keys[1], record(3, 12), segment), RecordId([3; 16]).to_string());
     }

@@ -1,6 +1,6 @@
-//! How the daemon is: what it counted, what it holds, where it listens; as JSON and as a page for people.
+//! The daemon's status: counters, gauges, settings and problems; as JSON and as a page for people.
 //!
-//! *Who calls it:* the driver makes a [`Status`], the control socket sends it, `metrics.rs` and
+//! *Who calls it:* `observe.rs` makes a [`Status`], the control socket sends it, `metrics.rs` and
 //! [`Status::page`] show it. The JSON is an interface: fields are added, never renamed.
 
 use std::net::SocketAddr;
@@ -20,29 +20,29 @@ pub use node::driver::admission::Counters as Clients;
 pub use overhear::Overhear;
 pub use route::Route;
 
-/// How the daemon is.
+/// The daemon's status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Our version.
+    /// The daemon's version.
     pub version: String,
-    /// What we call ourselves in `Via` and `Cache-Status`.
+    /// The daemon's name in `Via` and `Cache-Status`.
     pub name: String,
     /// The process.
     #[serde(flatten)]
     pub process: Process,
     /// Where the explicit proxy listens.
     pub listeners: Vec<SocketAddr>,
-    /// Where metrics are served, besides on the control socket.
+    /// The TCP address where metrics are served, besides on the control socket.
     pub metrics: Option<SocketAddr>,
     /// Transparent interception.
     pub intercept: Intercept,
-    /// The way to the gateway; `null` where there is no mesh.
+    /// The route to the gateway; `null` without a mesh.
     #[serde(default)]
     pub route: Option<Route>,
-    /// What this node is to its peers; `null` where there is no mesh.
+    /// This node's identity and settings in the mesh; `null` without a mesh.
     #[serde(default)]
     pub mesh: Option<Mesh>,
-    /// What is heard of neighbours; `null` where that is off.
+    /// Overhearing; `null` if it is off.
     #[serde(default)]
     pub overhear: Option<Overhear>,
     /// The store.
@@ -52,9 +52,10 @@ pub struct Status {
     /// Connections of clients.
     #[serde(default)]
     pub clients: Clients,
-    /// Bytes that crossed unlooked at: tunnels, upgrades, and what was intercepted and is no HTTP.
+    /// Bytes that were relayed without parsing: tunnels, upgrades, and intercepted connections that
+    /// are not HTTP.
     pub relayed_bytes: u64,
-    /// What the engine counted and holds.
+    /// The engine's counters and gauges.
     pub report: Report,
 }
 
@@ -80,42 +81,43 @@ wire::counters! {
 /// Transparent interception.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intercept {
-    /// Interfaces whose clients are served; none: nothing is intercepted.
+    /// Interfaces whose clients' connections are intercepted; if empty, none are.
     pub interfaces: Vec<String>,
     /// The port of the transparent listener.
     pub port: u16,
     /// Destination ports that are intercepted.
     pub ports: Vec<u16>,
-    /// Interfaces that lead out: what the routes send out by them is intercepted, and dialled for others.
+    /// Interfaces that lead out of the site. Connections that are routed through them are
+    /// intercepted, and dialled for clients and peers.
     #[serde(default)]
     pub out: Vec<String>,
-    /// Interfaces that are not there now; their clients are intercepted once they are.
+    /// Interfaces that do not exist now; interception on them starts once they do.
     #[serde(default)]
     pub interfaces_missing: Vec<String>,
-    /// Whether it works.
+    /// Whether interception works.
     pub works: bool,
-    /// Why not, or what the operator should know.
+    /// Why interception does not work, or what else the operator should know.
     pub note: Option<String>,
 }
 
 /// The store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Store {
-    /// Where units rest.
+    /// Where units are stored.
     pub kind: StoreKind,
     /// The directory, for a store on disk.
     pub path: Option<PathBuf>,
-    /// At most so many bytes.
+    /// The most bytes that the store may use.
     pub size_bytes: u64,
     /// Bytes used.
     pub used_bytes: u64,
-    /// Whether it works; without it we go on as a proxy.
+    /// Whether the store works; without it the daemon still runs as a proxy.
     pub works: bool,
-    /// Why not.
+    /// Why the store does not work.
     pub error: Option<String>,
 }
 
-/// Where units rest.
+/// Where units are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoreKind {
@@ -144,7 +146,7 @@ impl Process {
     }
 }
 
-/// Resident memory; the kernel tells it without a page size, so nothing can be got wrong.
+/// Resident memory, from a file where the kernel counts it in KiB instead of pages.
 fn rss_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -162,7 +164,7 @@ pub(crate) mod tests {
     use store::IndexReport;
     use wire::Date;
 
-    /// A daemon that has seen some work.
+    /// A daemon that has served requests.
     pub(crate) fn busy() -> Status {
         let unstored = |responses, bytes| Unstored { responses, bytes };
         Status {
@@ -265,7 +267,8 @@ pub(crate) mod tests {
         ] {
             assert_eq!(json.pointer(pointer), Some(&value.into()), "{json}");
         }
-        // A reason of another version is left out, and what another version does not count is zero.
+        // A reason that this version does not know is left out. A counter that the other version
+        // lacks is zero.
         json["not_stored"]["of-tomorrow"] = json["not_stored"]["private"].clone();
         json.as_object_mut().unwrap().remove("recent");
         let read: Report = serde_json::from_value(json).unwrap_or_default();
