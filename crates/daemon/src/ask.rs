@@ -1,4 +1,4 @@
-//! The control socket, the asking side: what `status`, `peers`, `cache`, `get` and `put` need of a running daemon.
+//! The control socket, the client's side, for `status`, `peers`, `cache`, `get`, `put` and `intercept`.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,18 +19,18 @@ use crate::publish::{PublishedLine, PutLine};
 use crate::query;
 use crate::status::{PeerLine, Status};
 
-/// How long a daemon may take for an answer.
+/// How long a daemon may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
 
-/// How long an answer may be, in bytes.
+/// The size of an answer, at most, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// How the daemon is.
+/// The daemon's status.
 pub async fn status(paths: &[PathBuf]) -> Result<Status, Failure> {
     ask(paths, "/status").await?.ok_or_else(|| strange("it has no /status"))
 }
 
-/// The peers that are there.
+/// The connected peers.
 pub async fn peers(paths: &[PathBuf]) -> Result<Vec<PeerLine>, Failure> {
     ask(paths, "/peers").await?.ok_or_else(|| strange("it has no /peers"))
 }
@@ -50,18 +50,18 @@ pub async fn manifest_page(
     ask(paths, &format!("/manifest?url={}&page={page}", query::encode(url))).await
 }
 
-/// What is published here.
+/// The objects that are published on this node.
 pub async fn published(paths: &[PathBuf]) -> Result<Vec<PublishedLine>, Failure> {
     ask(paths, "/published").await?.ok_or_else(|| strange("it has no /published"))
 }
 
-/// Takes back what was published.
+/// Withdraws a published object.
 pub async fn withdraw(paths: &[PathBuf], name: &Oid) -> Result<PutLine, Failure> {
     let request = Request::delete(format!("/put?name={name}")).body(Empty::<Bytes>::new());
     change(paths, request.map_err(Failure::failed)?).await
 }
 
-/// Publishes a file of this length; waits until it is durable.
+/// Publishes a file of this length; returns once the file is durable.
 pub async fn put<B>(paths: &[PathBuf], file: B, length: u64) -> Result<PutLine, Failure>
 where
     B: Body<Data = Bytes> + Unpin + 'static,
@@ -71,7 +71,7 @@ where
     change(paths, request.map_err(Failure::failed)?).await
 }
 
-/// Has something changed, however long that takes.
+/// Sends a request that changes something, and waits for its answer without a time limit.
 async fn change<B>(paths: &[PathBuf], request: Request<B>) -> Result<PutLine, Failure>
 where
     B: Body<Data = Bytes> + Unpin + 'static,
@@ -88,7 +88,7 @@ where
     }
 }
 
-/// Asks the first socket that somebody listens on. `None`: there is no such thing.
+/// Asks the first socket on which a daemon listens. `None`: the daemon answered 404.
 async fn ask<T: DeserializeOwned>(paths: &[PathBuf], target: &str) -> Result<Option<T>, Failure> {
     let (stream, path) = connect(paths).await?;
     let request = Request::get(target).body(Empty::<Bytes>::new()).map_err(Failure::failed)?;
@@ -116,7 +116,7 @@ async fn ask<T: DeserializeOwned>(paths: &[PathBuf], target: &str) -> Result<Opt
     }
 }
 
-/// A daemon that answers what we do not expect is of another version.
+/// The failure if the answer is unexpected: the daemon may be of another version.
 fn strange(what: &str) -> Failure {
     Failure::failed(format!(
         "hearsay answers strangely ({what}): is it of the same version as this command?"
@@ -165,7 +165,7 @@ where
         Ok((status, body.to_bytes()))
     };
     tokio::pin!(connection);
-    // The connection may well end before its answer has been read; only then is the answer alone.
+    // The connection may end before the answer is read to its end. The answer is then awaited alone.
     tokio::pin!(answer);
     tokio::select! {
         answer = &mut answer => answer,

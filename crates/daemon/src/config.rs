@@ -1,7 +1,7 @@
-//! The settings: one commented TOML file, the command line over it, defaults under it.
+//! The settings: one TOML file, which the command line overrides and defaults complete.
 //!
-//! *What this is:* [`Config`], settings that cannot be wrong any more; `config/file.rs` is the file as
-//! it is written, `config/machine.rs` what the defaults depend on. *Who calls it:* `main.rs`, for the
+//! *What this is:* [`Config`], the settings after all checks. `config/file.rs` describes the file,
+//! `config/machine.rs` the facts that the defaults depend on. *Who calls it:* `main.rs`, for the
 //! daemon and for the commands that look for its control socket. *What it never does:* open sockets or
 //! the store, so `hearsay check-config` is safe beside a running daemon. *Where to start:*
 //! [`Config::load`], then `packaging/hearsay.toml`, which shows every key.
@@ -40,7 +40,7 @@ pub use span::Span;
 #[cfg(test)]
 pub use {file::KEYS, tests::load as load_text};
 
-/// The file that is read if it is there and no other is named.
+/// The file that is read if it exists and no other is named.
 pub const FILE_DEFAULT: &str = "/etc/hearsay/hearsay.toml";
 
 /// Caches and buffers must have room for a few transfers at once.
@@ -49,61 +49,61 @@ const MEMORY_DEFAULT: Size = Size::mib(16);
 const DRAIN_DEFAULT: Duration = Duration::from_secs(60);
 /// A store on disk reclaims whole segments, so it must have room for several.
 const STORE_MIN: Size = Size::mib(16);
-/// What the store's index can address, and no disk of a router has more.
+/// The most that the store's index can address; no router has a larger disk.
 pub const STORE_MAX: Size = Size::mib(2 << 20);
 const STORE_DEFAULT: Size = Size::mib(1024);
 const MEMORY_STORE_MIN: Size = Size::mib(8);
-/// A gigabyte would be more than most routers have.
+/// A store in memory is smaller by default: most routers have less than a gigabyte of memory.
 const MEMORY_STORE_DEFAULT: Size = Size::mib(32);
 const POLICIES: [(&str, store::Policy); 2] =
     [("s3-fifo", store::Policy::S3Fifo), ("lru", store::Policy::Lru)];
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 
-/// What the daemon is told.
+/// The daemon's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Where the explicit proxy listens.
     pub listen: Vec<SocketAddr>,
-    /// Clients that may use us besides private and local ones.
+    /// Clients that may use the proxy, besides those with private and local addresses.
     pub allow: Vec<Prefix>,
-    /// What we call ourselves in `Via` and `Cache-Status`.
+    /// The daemon's name in `Via` and `Cache-Status`.
     pub name: String,
     /// The budget of caches and buffers, in bytes.
     pub memory_bytes: u64,
-    /// What is under way has this long to finish when the daemon is told to stop.
+    /// How long open connections may take to finish when the daemon is told to stop.
     pub drain: Duration,
-    /// Where the control socket lies.
+    /// The control socket's path.
     pub control: PathBuf,
     /// The store.
     pub store: Store,
-    /// Where clients and peers may be led.
+    /// Which destinations are dialled for clients and peers.
     pub access: Access,
     /// Transparent interception.
     pub intercept: Intercept,
     /// The mesh.
     pub mesh: Mesh,
-    /// What is done with what neighbours send each other.
+    /// Overhearing: whether chunks that neighbours send each other are stored.
     pub overhear: Overhear,
-    /// Where metrics are served, besides on the control socket.
+    /// The TCP address where metrics are served, besides on the control socket.
     pub metrics: Option<SocketAddr>,
-    /// What is done otherwise than it should be.
+    /// Deviations from normal behaviour, for experiments.
     pub experiment: Experiment,
-    /// What is allowed and should be put right all the same: a sentence each.
+    /// Settings that are allowed but should be corrected; a sentence for each.
     pub warnings: Vec<String>,
 }
 
-/// Where units rest, and how many.
+/// The store's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
-    /// Where.
+    /// Where units are stored.
     pub place: Place,
-    /// At most so many bytes.
+    /// The most bytes that the store may use.
     pub size_bytes: u64,
-    /// What leaves when room is short.
+    /// Which units are evicted when the store is full.
     pub policy: store::Policy,
 }
 
-/// Where units rest.
+/// Where units are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In memory, until the daemon ends.
@@ -115,7 +115,7 @@ pub enum Place {
 /// Whose connections are intercepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intercept {
-    /// Interfaces whose clients are served; none: nothing is intercepted.
+    /// Interfaces whose clients' connections are intercepted; if empty, none are.
     pub interfaces: Vec<String>,
     /// The port of the transparent listener.
     pub port: u16,
@@ -123,7 +123,7 @@ pub struct Intercept {
     pub ports: Vec<u16>,
 }
 
-/// What the command line says; it counts more than the file.
+/// The settings of the command line; they override the file's.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// Replaces the whole list.
@@ -154,17 +154,17 @@ pub struct Overrides {
     pub control: Option<PathBuf>,
 }
 
-/// What the settings are made from, for as long as the daemon runs.
+/// The sources of the settings; a reload reads them again.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// The file that was named; [`FILE_DEFAULT`], if it is there, where none was.
+    /// The file that was named; `None`: [`FILE_DEFAULT`], if it exists.
     pub file: Option<PathBuf>,
-    /// What the command line says.
+    /// The settings of the command line.
     pub overrides: Overrides,
 }
 
 impl Given {
-    /// The settings as they are now, for a daemon on this machine: what they name can be used.
+    /// Loads the current settings, and checks that the store's directory can be used.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let config = Config::load(self.file.as_deref(), &self.overrides)?;
         let mut wrong = ConfigError::default();
@@ -179,7 +179,8 @@ impl Given {
 }
 
 impl Config {
-    /// The settings of the file (or of [`FILE_DEFAULT`] if there is one), with what the command line says.
+    /// Loads the settings of the file and the command line. Without a path, the file is
+    /// [`FILE_DEFAULT`], if it exists.
     pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigError> {
         let path_or_default = path.unwrap_or(Path::new(FILE_DEFAULT));
         let name = path_or_default.display().to_string();
@@ -199,12 +200,12 @@ impl Config {
         let mut wrong = ConfigError::default();
         let mut reader = Reader { source, machine, wrong: &mut wrong };
         let config = reader.config(file, overrides);
-        // What is missing because it was misspelt need not be missed once more.
+        // A misspelt setting is reported once, and not once more as missing.
         wrong.unless(())?;
         config.check(machine).unless(config)
     }
 
-    /// What does not fit together, whoever said it.
+    /// Finds settings that conflict with each other or with the machine, from either source.
     fn check(&self, machine: &Machine) -> ConfigError {
         let mut wrong = ConfigError::default();
         self.check_addresses(&mut wrong);
@@ -284,8 +285,8 @@ impl Intercept {
         !self.interfaces.is_empty()
     }
 
-    /// The rules for the firewall, but for what leads out; `None` if nothing is intercepted. Destinations in
-    /// the mesh are `direct`.
+    /// The firewall rules, still without the interfaces that lead out; `None` if nothing is
+    /// intercepted. `direct` are the destinations in the mesh.
     pub fn rules(&self, direct: &[Prefix]) -> Option<Rules> {
         self.is_on().then(|| Rules {
             interfaces: self.interfaces.clone(),
@@ -300,7 +301,7 @@ impl Intercept {
 impl FromStr for Place {
     type Err = std::io::Error;
 
-    /// `memory`, or a directory; a relative one is taken from where we are.
+    /// Parses `memory` or a directory; a relative one is below the working directory.
     fn from_str(text: &str) -> Result<Self, std::io::Error> {
         if text == "memory" { Ok(Self::Memory) } else { std::path::absolute(text).map(Self::Dir) }
     }
@@ -315,7 +316,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What holds, for people; the file's own form is in `packaging/hearsay.toml`.
+/// The settings as a page for people; `packaging/hearsay.toml` shows the file's syntax.
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listen: Vec<_> = self.listen.iter().map(ToString::to_string).collect();
@@ -347,8 +348,8 @@ impl fmt::Display for Config {
     }
 }
 
-/// Where clients look for a daemon, best first: what was asked for alone, else what the file says,
-/// else the user's own and root's.
+/// The paths where commands look for the control socket, in order. A path that was asked for is the
+/// only one. Otherwise they are the file's, the user's default and root's default.
 pub fn control_paths(asked: Option<&Path>) -> Vec<PathBuf> {
     if let Some(path) = asked {
         return vec![path.to_owned()];
@@ -359,8 +360,8 @@ pub fn control_paths(asked: Option<&Path>) -> Vec<PathBuf> {
     candidates.into_iter().flatten().filter(|path| seen.insert(path.clone())).collect()
 }
 
-/// What the file says of it. All else that is wrong there is the daemon's business, and whoever asks
-/// for status need not be able to read the mesh's key.
+/// The control socket's path in the default file. Other errors in the file are ignored: a user may
+/// ask for the status without permission to read the mesh's key.
 fn configured_control() -> Option<PathBuf> {
     let source = Source { name: FILE_DEFAULT, text: &read_text(None).ok()? };
     let file = file::read(source).ok()?;
@@ -384,7 +385,7 @@ fn read_text(path: Option<&Path>) -> Result<String, ConfigError> {
     }
 }
 
-/// A warning, if the mesh's key stands in a file that others can read.
+/// A warning, if the mesh's key is in a file that other users can read.
 fn exposed_key(source: Source<'_>, path: &Path) -> Option<String> {
     let key = file::read(source).ok()?.mesh.key?;
     let is_open = std::fs::metadata(path).is_ok_and(|it| mesh::is_open_to_others(&it));
@@ -397,20 +398,21 @@ fn exposed_key(source: Source<'_>, path: &Path) -> Option<String> {
     })
 }
 
-/// Whether two listeners cannot both be there: each is of one family. Port 0 is a different one each time.
+/// Whether two listeners cannot be open at the same time. A listener has one address family. Port 0
+/// stands for any free port, so it never collides.
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let covers = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
     a.port() == b.port() && a.port() != 0 && a.is_ipv4() == b.is_ipv4() && covers
 }
 
-/// Whether a prefix covers addresses that no one site has all of.
+/// Whether a prefix covers two addresses that cannot belong to one site.
 fn is_the_world(prefix: &Prefix) -> bool {
     let far_apart = [("8.8.8.8", "100.0.0.1"), ("129.0.0.1", "200.0.0.1"), ("2001::1", "3fff::1")];
     let covers = |text: &str| text.parse().is_ok_and(|address| prefix.covers(address));
     far_apart.iter().any(|(a, b)| covers(a) && covers(b))
 }
 
-/// Turns what is written into what it means, and collects what is wrong.
+/// Converts the file's values to settings, and collects the errors.
 struct Reader<'a> {
     source: Source<'a>,
     machine: &'a Machine,
@@ -473,7 +475,7 @@ impl Reader<'_> {
         self.choice(text, "is no policy", &POLICIES).unwrap_or(store::Policy::S3Fifo)
     }
 
-    /// What a word stands for; a complaint, that it is not one of them, says which there are.
+    /// The value of a keyword. If it is unknown, the error lists the known ones.
     fn choice<T: Copy>(
         &mut self,
         text: &Spanned<String>,
@@ -498,7 +500,7 @@ impl Reader<'_> {
         address
     }
 
-    /// The whole internet is refused: nobody means to run an open proxy.
+    /// Parses a prefix. One that covers the whole internet is refused: it would make an open proxy.
     fn prefix(&mut self, text: &Spanned<String>) -> Option<Prefix> {
         match text.get_ref().parse() {
             Ok(prefix) if is_the_world(&prefix) => {
@@ -531,7 +533,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A daemon's working directory is an accident, so a file's paths must not depend on it.
+    /// Checks that a path is absolute: a daemon's working directory may be any.
     fn path(&mut self, key: &str, text: &Spanned<String>) -> PathBuf {
         let path = PathBuf::from(text.get_ref());
         if !path.is_absolute() {
@@ -562,7 +564,7 @@ fn intercept(file: file::Intercept, overrides: &Overrides) -> Intercept {
     }
 }
 
-/// A list, or another where it is empty.
+/// `first`, or `second` if `first` is empty.
 pub fn some_or<T: Clone>(first: &[T], second: Vec<T>) -> Vec<T> {
     if first.is_empty() { second } else { first.to_vec() }
 }
@@ -607,7 +609,7 @@ mod tests {
 
     const EXAMPLE: &str = include_str!("../../../packaging/hearsay.toml");
 
-    /// The example's settings as if nobody had commented them out: `#key`, not `# prose`.
+    /// The example file with its settings uncommented. They are lines like `#key`; prose is `# text`.
     fn example_in_force() -> String {
         let is_setting =
             |line: &&str| line.starts_with(|c: char| c.is_ascii_lowercase() || c == '[');

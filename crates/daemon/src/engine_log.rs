@@ -5,10 +5,10 @@ use node::events::Events;
 use tracing::{Level, enabled};
 use wire::Instant;
 
-/// What these lines can be filtered by.
+/// The target by which these lines can be filtered.
 const TARGET: &str = "hearsay::engine";
 
-/// Has the engine keep events, if the log takes them.
+/// Makes the engine record events, if the log shows them.
 pub fn start(events: &mut Events) {
     events.watch(enabled!(target: TARGET, Level::DEBUG));
 }
@@ -16,7 +16,7 @@ pub fn start(events: &mut Events) {
 /// Logs what the engine did with an input.
 pub fn drain(name: &str, events: &mut Events) {
     while let Some(event) = events.poll() {
-        // As in the simulator's files of events.
+        // The same JSON as in the simulator's files of events.
         let text = serde_json::to_string(&event).unwrap_or_default();
         match event.is_frequent() {
             true => tracing::trace!(target: TARGET, node = name, "{text}"),

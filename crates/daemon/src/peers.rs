@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use crate::status::{PeerLine, Status};
 use crate::term::{self, Style};
 
-/// Columns of a peer's name, at most.
+/// The width of a peer's name, at most, in columns.
 const NAME_MAX: usize = 20;
 
 /// Asks the daemon and prints the table.
@@ -24,7 +24,7 @@ pub async fn show(paths: &[PathBuf], json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What keeps peers away, as far as it can be seen from here.
+/// Why there are no peers, as far as the daemon's status shows it.
 fn why_none(status: &Status) -> String {
     let Some(mesh) = &status.mesh else {
         return "no peers: there is no mesh here ([mesh] interfaces, or `run --mesh IFACE`)".into();
@@ -69,7 +69,7 @@ fn table(peers: &[PeerLine], style: Style) -> String {
     }
     let mut text = String::new();
     for (at, row) in rows.iter().enumerate() {
-        // Words to the left, amounts to the right.
+        // Words are aligned on the left, amounts on the right.
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
             if column < 4 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });

@@ -1,8 +1,8 @@
-//! Publishing, the daemon's side: files come in by the control socket as bodies of `POST /put`, and go to
-//! the engine as an origin's content does, no faster than it grants.
+//! Publishing, the daemon's side. A file arrives on the control socket as the body of `POST /put`. It is
+//! fed to the engine like an origin's content, no faster than the engine grants.
 //!
-//! *Who calls it:* `control.rs`; `put.rs` is the other side. *What it never does:* read a file itself,
-//! or hold more of one than a piece.
+//! *Who calls it:* `control.rs`; the client's side is `put.rs`. *What it never does:* open a file, or
+//! hold more than a piece of one.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -22,43 +22,43 @@ use crate::control::{json, refuse};
 use crate::driver::{Driver, Outbox};
 use crate::query;
 
-/// What is wrong, and what to do, where nobody knows what is published.
+/// The error if the list of published files cannot be read, and what to do.
 pub const UNLISTED: &str = "the list of what is published here cannot be read, in the store's file \
     `catalogue`: start hearsay again; if that does not help, stop it, move that file away, and put again \
     what is to be published";
 
-/// What publishes.
+/// Publishes files, withdraws and lists them.
 pub trait Publishes {
-    /// Publishes what comes, which is to have this length; once it is durable, answers its name.
+    /// Publishes content that has to be of this length; returns its OID once it is durable.
     async fn put(&self, length: u64, content: Incoming) -> Result<Oid, PutError>;
 
-    /// Takes back what was published.
+    /// Withdraws a published object.
     async fn withdraw(&self, name: Oid) -> Result<Oid, PutError>;
 
-    /// All that is published here, by name.
+    /// The objects that are published on this node, in the order of their OIDs.
     fn published(&self) -> Result<Vec<PublishedLine>, PutError>;
 }
 
-/// Something that is published here.
+/// An object that is published on this node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublishedLine {
-    /// Its name, in hexadecimal.
+    /// The object's OID, in hexadecimal.
     pub oid: String,
-    /// Its length.
+    /// The object's length in bytes.
     pub bytes: u64,
-    /// Seconds since 1970, by this machine's clock, when it was put.
+    /// When the object was published, in seconds since 1970 by this machine's clock.
     pub since: u64,
-    /// Whether all of it is here, so that others can have it.
+    /// Whether all of the object is stored on this node, so that other nodes can get it.
     pub whole: bool,
-    /// Whether it was sealed under another mesh key, so that nobody can be given it.
+    /// Whether the object was sealed under another mesh key, so that it cannot be served.
     #[serde(default)]
     pub foreign: bool,
 }
 
-/// What came of publishing.
+/// The answer after an object was published or withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutLine {
-    /// The object's name, in hexadecimal.
+    /// The object's OID, in hexadecimal.
     pub oid: String,
 }
 
@@ -145,7 +145,8 @@ impl Publishes for Driver {
         visit.port.borrow_mut().content = Some(content);
         self.feed(Input::Client(ClientInput::Put(visit.id, length)));
         let result = visit.result().await;
-        // Whoever is refused early still sends: nobody hears an answer on a connection that is cut.
+        // A client that is refused early still sends. Its content is read and dropped: if the
+        // connection were cut, the client would lose the answer.
         if let Some(content) = visit.port.borrow_mut().content.take() {
             spawn_local(drain(content));
         }
@@ -174,7 +175,7 @@ async fn drain(mut content: Incoming) {
     while let Some(Ok(_)) = content.frame().await {}
 }
 
-/// Somebody who waits for what the engine says; when this goes, the engine is told.
+/// A caller that waits for the engine's result; the exchange is closed when this is dropped.
 struct Visit<'a> {
     driver: &'a Driver,
     id: ExchangeId,

@@ -1,7 +1,7 @@
-//! `hearsay put`: hands a file to the running daemon, which answers the name by which anybody in the mesh
-//! can get it; lists what is published here; takes it back.
+//! `hearsay put`: sends a file to the running daemon, which publishes it and returns its OID. All nodes of
+//! the mesh can get the file by its OID. The command also lists and withdraws published files.
 //!
-//! *What it never does:* read a file whole into memory; cut or name anything itself.
+//! *What it never does:* read a whole file into memory; cut or name units itself.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -23,10 +23,10 @@ use crate::get::{parse_oid, progress};
 use crate::publish::PublishedLine;
 use crate::term::{self, Style};
 
-/// How much is read at once, in bytes.
+/// Bytes per read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Does what was asked, and says what came of it.
+/// Performs the command, and prints the outcome.
 pub async fn run(args: &Put, control: &[PathBuf]) -> Result<(), Failure> {
     match (&args.file, &args.remove) {
         (Some(file), _) => put(args, file, control).await,
@@ -35,7 +35,7 @@ pub async fn run(args: &Put, control: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
-/// What came of it.
+/// The outcome of publishing, as JSON.
 #[derive(Serialize)]
 struct Report<'a> {
     oid: String,
@@ -120,7 +120,7 @@ fn page(lines: &[PublishedLine], style: Style) -> String {
     page
 }
 
-/// A file on its way to the daemon, read as it goes.
+/// The body of the request: reads the file as it is sent.
 pub struct FileBody {
     file: File,
     left: u64,

@@ -1,9 +1,9 @@
 //! SIGHUP: the configuration is read again while the daemon runs.
 //!
 //! *What this is:* [`KEYS`], which says of each setting whether it can change at run time, and
-//! [`Reload`], which puts the changes in force. A key that a running daemon can take over is one line
-//! `live!` there, and a line in [`Reload::put_in_force`] if somebody must be told. *What it never does:*
-//! end a transfer, or take over a part of a file that is wrong.
+//! [`Reload`], which applies the changes. To make a setting changeable, write `live!` on its line in
+//! [`KEYS`]; if a part of the daemon must be told, add a line to [`Reload::put_in_force`]. *What it
+//! never does:* end a transfer, or apply any part of a file that has an error.
 
 use crate::config::{Config, Given};
 use crate::driver::Driver;
@@ -14,12 +14,12 @@ use node::Input;
 use std::rc::Rc;
 use tokio::signal::unix::Signal;
 
-/// A setting as far as a reload is concerned.
+/// How a reload treats a setting.
 struct Key {
-    /// As the file has it.
+    /// The setting's name in the file.
     name: &'static str,
     differs: fn(&Config, &Config) -> bool,
-    /// Takes the second one's value over into the first; `None`: that needs a restart.
+    /// Copies the value from the second configuration to the first; `None`: a change needs a restart.
     take: Option<fn(&mut Config, &Config)>,
 }
 
@@ -78,16 +78,16 @@ const KEYS: [Key; 33] = [
     fixed!("[experiment] cancel", experiment.overhear.cancels),
 ];
 
-/// What became of the settings when the file was read again: the names of those that differ.
+/// The names of the settings that a reload found changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Changes {
-    /// They hold from now on.
+    /// Settings that apply now.
     taken: Vec<&'static str>,
-    /// They hold after a restart.
+    /// Settings that apply after a restart.
     left: Vec<&'static str>,
 }
 
-/// Takes over into `held` what can change at run time.
+/// Copies to `held` the settings that can change at run time.
 fn take_over(held: &mut Config, new: &Config) -> Changes {
     let mut changes = Changes::default();
     for key in &KEYS {
@@ -103,7 +103,7 @@ fn take_over(held: &mut Config, new: &Config) -> Changes {
     changes
 }
 
-/// What the engine is told of the settings while it runs.
+/// The settings that the engine can change at run time.
 fn engine_settings(config: &Config) -> node::Settings {
     node::Settings {
         allow: config.allow.clone(),
@@ -112,11 +112,11 @@ fn engine_settings(config: &Config) -> node::Settings {
     }
 }
 
-/// Reads the configuration again whenever it is asked to.
+/// Reads the configuration again at each SIGHUP.
 pub struct Reload {
-    /// What was asked for at the start; it goes on counting more than the file.
+    /// The sources of the settings; the command line still overrides the file.
     pub given: Given,
-    /// What holds now.
+    /// The current settings.
     pub held: Config,
     pub driver: Driver,
     pub observer: Rc<Observer>,
@@ -124,7 +124,7 @@ pub struct Reload {
 }
 
 impl Reload {
-    /// Heeds SIGHUP, and keeps what is intercepted in step with the routes; never returns.
+    /// Reloads at SIGHUP, and adapts the interception rules to changed routes; never returns.
     pub async fn heed(&mut self, mut hangup: Signal, mut egress: Egress) {
         loop {
             tokio::select! {
@@ -215,7 +215,7 @@ mod tests {
         let is_table = |key: &str| IN_FILE.iter().any(|(table, _)| *table == key);
         for (table, keys) in IN_FILE {
             for key in keys.iter().filter(|key| !table.is_empty() || !is_table(key)) {
-                // The mesh's key is one setting, wherever it stands.
+                // The mesh's key is one setting with two keys in the file.
                 let key = if *key == "key-file" { "key" } else { key };
                 let name = if table.is_empty() { key.into() } else { format!("[{table}] {key}") };
                 assert!(known(&name), "{name}: say in KEYS whether it can change at run time");
