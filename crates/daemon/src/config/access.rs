@@ -1,4 +1,5 @@
-//! Table `[access]`: what the daemon dials for others beyond what leads out of the site.
+//! Table `[access]`: which destinations the daemon dials for clients and peers, besides those outside
+//! the site.
 
 use host::intercept::is_interface_name;
 use node::Prefix;
@@ -7,7 +8,7 @@ use toml::Spanned;
 use super::file;
 use super::{ConfigError, Reader};
 
-/// Where clients and peers may be led.
+/// Which destinations are dialled for clients and peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Interfaces that lead out of the site, besides those with a default route.
@@ -19,7 +20,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// As the engine and whatever dials have it; `direct` is the mesh's.
+    /// The rules for the engine and the dialler; `direct` are the destinations in the mesh.
     pub fn rules(&self, direct: &[Prefix]) -> node::Access {
         let (private, direct) = (self.private.clone(), direct.to_vec());
         node::Access { private, direct, ports: self.ports.clone() }
@@ -32,11 +33,11 @@ impl Access {
         }
     }
 
-    /// Interfaces that are named and that this machine does not have: not to be started with, but one may go
-    /// while the daemon runs.
+    /// Checks that this machine has each interface in `out`. The daemon does not start without them, but
+    /// an interface may disappear while it runs.
     ///
     /// # Errors
-    /// If there is one.
+    /// If an interface does not exist.
     pub fn check_interfaces(&self, is_there: impl Fn(&str) -> bool) -> Result<(), ConfigError> {
         let mut wrong = ConfigError::default();
         for name in self.out.iter().filter(|name| !is_there(name)) {

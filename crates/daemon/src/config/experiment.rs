@@ -1,5 +1,5 @@
-//! Table `[experiment]`: what a node does otherwise than it should, to see what it is worth. No mesh that
-//! people use needs it.
+//! Table `[experiment]`: deviations from normal behaviour, to measure what a feature is worth. A mesh in
+//! everyday use does not need it.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use wire::Paper;
 
 use super::{ConfigError, Mesh, Overhear, Reader, file};
 
-/// What is tried out; by default nothing.
+/// The deviations; by default none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Experiment {
-    /// All of it is as that paper has it, and what it does not have is off.
+    /// The paper whose settings apply; features that the paper lacks are off.
     pub paper: Option<Paper>,
-    /// How content is cut.
+    /// How content is cut into units.
     pub units: &'static Profile,
-    /// What is done with what is overheard.
+    /// How overheard bytes are used.
     pub overhear: overhear::Options,
 }
 
@@ -28,16 +28,16 @@ impl Default for Experiment {
 }
 
 const UNITS: [(&str, &Profile); 2] = [("8KiB", Profile::DEFAULT), ("32KiB", Profile::COARSE)];
-/// Whether what is heard of a unit in several streams makes one.
+/// Whether parts of a unit that were heard in several streams are joined.
 const STREAMS: [(&str, bool); 2] = [("joined", true), ("alone", false)];
-/// Whether what is heard of a unit in part is of use.
+/// Whether the missing bytes of a partly heard unit are requested, or the heard ones dropped.
 const HALVES: [(&str, bool); 2] = [("repaired", true), ("dropped", false)];
-/// Whether a unit whose head was missed is known by its neighbours.
+/// Whether a unit whose head was missed is identified by its neighbours in the stream.
 const HEADS: [(&str, bool); 2] = [("guessed", true), ("needed", false)];
-/// Whether what was asked for and is overheard first is taken back.
+/// Whether the request for a unit is cancelled if the unit is overheard first.
 const CANCEL: [(&str, bool); 2] = [("on", true), ("off", false)];
 
-/// One line, of what is not as by default.
+/// One line: the settings that differ from the default.
 impl fmt::Display for Experiment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let overhear = self.overhear;
@@ -59,7 +59,7 @@ impl fmt::Display for Experiment {
 
 struct Word {
     word: &'static str,
-    /// The first of its key.
+    /// Whether the word is the first of its key.
     is_default: bool,
 }
 
@@ -69,7 +69,7 @@ fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> Word {
 }
 
 impl Experiment {
-    /// Whether it is of no use without overhearing.
+    /// Whether the paper's scheme needs overhearing.
     pub fn overhears(&self) -> bool {
         self.paper.is_some_and(|it| it.scheme().overhears())
     }
@@ -113,14 +113,14 @@ impl Reader<'_> {
     }
 }
 
-/// Reads keys of which a paper may say a value.
+/// Reads keys that a paper may set.
 struct Variants<'a, 'r> {
     reader: &'a mut Reader<'r>,
     paper: Option<Paper>,
 }
 
 impl Variants<'_, '_> {
-    /// The value of a word; without, the paper's, or that of the first.
+    /// The value of the word in the file; without one, the paper's value, or that of the first word.
     fn variant<T: Copy>(
         &mut self,
         key: &str,

@@ -1,4 +1,4 @@
-//! The configuration file as it is written: which keys there are, and on which line each stands.
+//! The configuration file before its values are checked: its keys, and the line of each.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use super::problem::ConfigError;
 use super::size::Size;
 
-/// The file; whatever it does not say is `None`.
+/// The file; a key that it lacks is `None` or empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct File {
@@ -116,7 +116,7 @@ const TOP: [&str; 13] = [
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
-/// Every key, by table; the first are outside of any table.
+/// Every key, by table; the keys of the first entry are outside any table.
 pub const KEYS: [(&str, &[&str]); 8] = [
     ("", &TOP),
     ("store", &["path", "size", "policy"]),
@@ -128,7 +128,7 @@ pub const KEYS: [(&str, &[&str]); 8] = [
     ("experiment", &["paper", "units", "streams", "halves", "heads", "cancel"]),
 ];
 
-/// A text and its name, to say where in it something is.
+/// A text and its name, so that errors can name the place.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     pub name: &'a str,
@@ -188,7 +188,7 @@ fn check_key(wrong: &mut ConfigError, source: Source<'_>, table: &str, key: &str
     }
 }
 
-/// The nearest key of the same table, or the same key in another one, or all there are.
+/// Suggests the nearest key of the table, else the same key in another table, else lists all keys.
 fn advice(table: &str, known: &[&str], key: &str) -> String {
     let near = known.iter().map(|known| (distance(key, known), known)).min();
     if let Some((distance, near)) = near
@@ -207,7 +207,8 @@ fn within(table: &str) -> String {
     if table.is_empty() { String::new() } else { format!(" in [{table}]") }
 }
 
-/// How many letters must be put in, left out, changed or swapped with the next to make `b` of `a`.
+/// The edit distance: how many letters must be inserted, deleted, changed or swapped with the next to
+/// turn `a` into `b` (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];

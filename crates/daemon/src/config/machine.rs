@@ -1,12 +1,12 @@
-//! What the defaults depend on: who runs us, and on which machine.
+//! The facts that the defaults depend on: the user and the machine.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-/// The facts that defaults and limits are made of.
+/// The facts that defaults and limits depend on.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
-    /// Whether we run as root.
+    /// Whether the process runs as root.
     pub is_root: bool,
     /// The host name.
     pub host_name: String,
@@ -20,11 +20,11 @@ pub struct Machine {
     pub runtime_dir: Option<PathBuf>,
 }
 
-/// Where a daemon that runs as root answers.
+/// The control socket of a daemon that runs as root.
 pub const CONTROL_OF_ROOT: &str = "/run/hearsay/control.sock";
 
 impl Machine {
-    /// The one we are on.
+    /// This machine, and the user of this process.
     pub fn here() -> Self {
         let host_name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self {
@@ -37,7 +37,7 @@ impl Machine {
         }
     }
 
-    /// Where the store lies unless told otherwise; `None` for a user without a home.
+    /// The store's default directory; `None` for a user without a home directory.
     pub fn store_dir(&self) -> Option<PathBuf> {
         if self.is_root {
             return Some(PathBuf::from("/var/cache/hearsay"));
@@ -46,7 +46,7 @@ impl Machine {
         Some(caches?.join("hearsay"))
     }
 
-    /// Where the control socket lies unless told otherwise.
+    /// The control socket's default path; `None` for a user without a home directory.
     pub fn control(&self) -> Option<PathBuf> {
         if self.is_root {
             return Some(PathBuf::from(CONTROL_OF_ROOT));
@@ -55,21 +55,22 @@ impl Machine {
         self.runtime_dir.as_ref().map(|dir| dir.join("hearsay.sock")).or_else(beside)
     }
 
-    /// What we call ourselves unless told otherwise: the host name if it can stand in a header.
+    /// The daemon's default name: the host name, if it is valid in a header.
     pub fn pseudonym(&self) -> String {
         let name = if is_pseudonym(&self.host_name) { &self.host_name } else { "hearsay" };
         name.to_owned()
     }
 }
 
-/// Whether a text can name us in `Via` (RFC 9110 §5.6.2, token) and in `Cache-Status`
+/// Whether a text is a valid name in `Via` (RFC 9110 §5.6.2, token) and in `Cache-Status`
 /// (RFC 9651 §3.3.4, a token that begins with a letter or `*`).
 pub fn is_pseudonym(text: &str) -> bool {
     let is_token = |c: u8| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c);
     text.bytes().all(is_token) && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '*')
 }
 
-/// Relative directories in these variables are to be ignored (XDG Base Directory Specification).
+/// The directory in an environment variable; the XDG Base Directory Specification says to ignore a
+/// relative one.
 fn directory(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -1,4 +1,4 @@
-//! Table `[mesh]`: who else is there, by which ways, and whom to believe.
+//! Table `[mesh]`: how other nodes are reached, and whose signatures are trusted.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -16,40 +16,41 @@ use wire::{PublicKey, Selection};
 use super::file;
 use super::{ConfigError, Overrides, Reader, some_or};
 
-/// Where peers listen unless told otherwise.
+/// The default port for peers.
 pub const PORT_DEFAULT: u16 = 3131;
 
-/// The mesh's secret has so many characters at least, and so many bytes at most.
+/// The mesh's secret has at least this many characters.
 const KEY_CHARS_MIN: usize = 16;
+/// The mesh's secret has at most this many bytes.
 const KEY_BYTES_MAX: u64 = 4096;
 
-/// The mesh that we are part of.
+/// The settings of the mesh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mesh {
-    /// Interfaces by which other nodes are reached; none: there is no mesh.
+    /// Interfaces to other nodes; if empty, there is no mesh.
     pub interfaces: Vec<String>,
-    /// Where babeld's local socket is.
+    /// The address of babeld's local socket.
     pub babeld: SocketAddr,
-    /// The gateway; `None`: where the default route leads.
+    /// The gateway; `None`: the node to which the default route leads.
     pub gateway: Option<routing::Gateway>,
-    /// Its `scheme`: whom a node asks for what it does not hold.
+    /// The setting `scheme`: which node is asked for content that this node lacks.
     pub selection: Selection,
     /// The secret that all nodes of the mesh share.
     pub key: Option<MeshKey>,
-    /// Whose signatures are believed; none: that of whom was asked.
+    /// Nodes whose signatures are trusted; if empty, the signature of the node that was asked.
     pub gateways: Vec<PublicKey>,
     /// The port for peers, the same on all nodes.
     pub port: u16,
-    /// Origins with these addresses are within the mesh: dialled directly.
+    /// Addresses of origins within the mesh, which are dialled directly.
     pub direct: Vec<Prefix>,
 }
 
-/// The mesh's secret. Never shown.
+/// The mesh's secret; never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MeshKey(String);
 
 impl MeshKey {
-    /// Without the space around it; the error says what is wrong.
+    /// Makes a key of the text without the space around it; the error says what is wrong.
     fn new(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.chars().count() >= KEY_CHARS_MIN {
@@ -75,18 +76,18 @@ impl MeshKey {
         Self::new(&text)
     }
 
-    /// What peers prove to each other that they know.
+    /// The key that peers prove to each other that they know.
     pub fn for_peers(&self) -> [u8; 32] {
         blake3::derive_key("hearsay 2026-11 key between peers", self.0.as_bytes())
     }
 
-    /// What keys the names of objects and seals their units.
+    /// The key from which the names of objects are derived, and with which their units are sealed.
     fn for_objects(&self) -> [u8; 32] {
         blake3::derive_key("hearsay 2026-11 key of object names", self.0.as_bytes())
     }
 }
 
-/// Whether others than its owner may read or write a file. What is no file, as a pipe, is not theirs.
+/// Whether users besides the owner may read or write a regular file; `false` for a pipe, for instance.
 pub(super) fn is_open_to_others(file: &Metadata) -> bool {
     file.is_file() && file.mode() & 0o066 != 0
 }
@@ -98,7 +99,7 @@ impl fmt::Debug for MeshKey {
 }
 
 impl Mesh {
-    /// What to follow; `None` if there is no mesh.
+    /// Which routes to follow; `None` if there is no mesh.
     pub fn routing(&self) -> Option<routing::Settings> {
         (!self.interfaces.is_empty()).then(|| routing::Settings {
             interfaces: self.interfaces.clone(),
@@ -107,8 +108,8 @@ impl Mesh {
         })
     }
 
-    /// What keys the names of objects, and seals their units: who does not have it cannot tell what is stored
-    /// and asked for.
+    /// The key from which the names of objects are derived, and with which their units are sealed. Without
+    /// it nobody can tell which objects are stored and requested.
     pub fn object_secret(&self) -> [u8; 32] {
         self.key.as_ref().map_or(node::OPEN_KEY, MeshKey::for_objects)
     }
@@ -199,7 +200,7 @@ impl Reader<'_> {
         }
         if let Some(text) = file {
             let path = self.path("[mesh] key-file", &text);
-            // A relative one was complained of.
+            // A relative path was reported already.
             let key = path.is_absolute().then(|| MeshKey::read(&path))?;
             let complain = |why| self.complain(&text, &format!("{}: {why}", path.display()));
             return key.map_err(complain).ok();

@@ -1,4 +1,5 @@
-//! Table `[overhear]`: whether what neighbours send each other is taken in, and where it is seen.
+//! Table `[overhear]`: whether chunks that neighbours send each other are stored, and the interface that
+//! captures them.
 
 use std::fmt;
 
@@ -9,43 +10,43 @@ use toml::Spanned;
 use super::file;
 use super::{ConfigError, Experiment, Mesh, Overrides, Reader, Size};
 
-/// What is half heard, of some dozen transfers at once.
+/// Room for the partly overheard chunks of about a dozen transfers at once.
 const MEMORY_DEFAULT: Size = Size::mib(8);
-/// The engine's least.
+/// The engine's minimum.
 const MEMORY_MIN: Size = Size(node::overhear::Overhear::BUDGET_MIN as u64);
 
-/// How chunks that are for others are come by.
+/// How chunks for other nodes are overheard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Not at all.
     #[default]
     Off,
-    /// Out of the frames that an interface shows.
+    /// From the frames that an interface captures.
     Sniff,
 }
 
 /// The modes by their names.
 const MODES: [(&str, Mode); 2] = [("off", Mode::Off), ("sniff", Mode::Sniff)];
 
-/// What is done with what neighbours send each other.
+/// The settings of overhearing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overhear {
-    /// How.
+    /// How chunks are overheard.
     pub mode: Mode,
-    /// The interface that shows it.
+    /// The interface that captures frames.
     pub interface: Option<String>,
-    /// The budget of what is half heard, in bytes.
+    /// The budget of partly overheard chunks, in bytes.
     pub memory_bytes: u64,
 }
 
 impl Overhear {
-    /// What to listen to, if to anything, with the port for peers.
+    /// The settings of the capture; `None` without one. `port` is the port for peers.
     pub fn capture(&self, port: u16) -> Option<capture::Settings> {
         let interface = self.interface.clone().filter(|_| self.mode == Mode::Sniff)?;
         Some(capture::Settings { interface, port })
     }
 
-    /// Bytes of memory that it takes, if it is on.
+    /// The budget of partly overheard chunks, in bytes; `None` if overhearing is off.
     pub fn budget_bytes(&self) -> Option<u64> {
         (self.mode != Mode::Off).then_some(self.memory_bytes)
     }

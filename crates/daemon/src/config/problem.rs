@@ -1,13 +1,13 @@
-//! What is wrong with the settings: where, what, and what to do about it.
+//! Errors in the settings: the place, the error, and what to do about it.
 
 use std::fmt;
 
-/// One thing that is wrong.
+/// One error in the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where: `file:line`, or the name of the setting if it came from elsewhere.
+    /// `file:line`, or the setting's name if the error is not in the file.
     pub place: String,
-    /// What, and what to do.
+    /// The error, and what to do.
     pub text: String,
 }
 
@@ -17,20 +17,20 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong, so that it can be put right in one go. One line each.
+/// All errors in the settings, so that they can be corrected together. One line each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigError {
-    /// At least one.
+    /// The errors; empty while none was found.
     pub problems: Vec<Problem>,
 }
 
 impl ConfigError {
-    /// Adds one.
+    /// Adds an error.
     pub fn add(&mut self, place: impl Into<String>, text: impl Into<String>) {
         self.problems.push(Problem { place: place.into(), text: text.into() });
     }
 
-    /// `value` if nothing is wrong.
+    /// `value` if there are no errors.
     pub fn unless<T>(self, value: T) -> Result<T, Self> {
         if self.problems.is_empty() { Ok(value) } else { Err(self) }
     }

@@ -10,7 +10,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 pub struct Size(pub u64);
 
 impl Size {
-    /// So many MiB.
+    /// This many MiB.
     pub const fn mib(count: u64) -> Self {
         Self(count << 20)
     }
@@ -21,7 +21,7 @@ impl Size {
 #[error("not a size: expected something like 16MiB, 1.5GB or 4096 (bytes)")]
 pub struct SizeError;
 
-/// Units, and what one of each is in bytes. A letter alone is binary, as in nginx and systemd.
+/// Units, and the bytes in each. A single letter is a binary unit, as in nginx and systemd.
 const UNITS: [(&str, u64); 14] = [
     ("", 1),
     ("b", 1),
@@ -39,7 +39,7 @@ const UNITS: [(&str, u64); 14] = [
     ("tb", 1_000_000_000_000),
 ];
 
-/// More digits than this after the point are below a byte or a mistake.
+/// More digits than this after the point are less than a byte, or a mistake.
 const FRACTION_DIGITS_MAX: usize = 9;
 
 impl FromStr for Size {
@@ -65,7 +65,7 @@ impl FromStr for Size {
     }
 }
 
-/// Exact: reads back as the same amount.
+/// The exact amount: the text parses to the same number of bytes.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |unit: u64| self.0 >= unit && self.0.is_multiple_of(unit);

@@ -13,7 +13,7 @@ pub struct Span(pub Duration);
 #[error("not a span of time: expected something like 60s, 5min or 0s")]
 pub struct SpanError;
 
-/// Units, and what one of each is in seconds.
+/// Units, and the seconds in each.
 const UNITS: [(&str, u64); 3] = [("s", 1), ("min", 60), ("h", 3600)];
 
 impl FromStr for Span {

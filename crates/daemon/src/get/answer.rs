@@ -10,9 +10,9 @@ use node::{ContentRange, repeats, strong_validator};
 use super::digest::{self, Sha256};
 use super::part::Meta;
 
-/// The digest of the whole (RFC 9530 §3).
+/// The digest of the whole representation (RFC 9530 §3).
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
-/// The digest of what this message carries (RFC 9530 §2).
+/// The digest of this message's content (RFC 9530 §2).
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 /// How caches handled the request (RFC 9211).
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");

@@ -1,4 +1,4 @@
-//! Downloads against an origin that says what it is told to, then hangs up.
+//! Downloads from an origin that sends a prepared answer, then hangs up.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,10 +13,10 @@ use crate::control::{ControlSocket, UnitLine};
 
 const QUICK: [Duration; 2] = [Duration::from_millis(1); 2];
 
-/// What the origin was asked, one head after the other.
+/// The heads of the requests that the origin received, in order.
 type Heads = Rc<RefCell<Vec<String>>>;
 
-/// Answers each connection with the next of `answers`, as it stands, and hangs up.
+/// Answers each connection with the next of `answers`, verbatim, and hangs up.
 async fn origin(answers: &[&str]) -> (SocketAddr, Heads) {
     let answers: Vec<_> = answers.iter().map(|answer| (*answer).to_owned()).collect();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -42,7 +42,7 @@ fn response(head: &str, body: &str) -> String {
     format!("HTTP/1.1 {head}\r\n{body}")
 }
 
-/// Ten bytes are promised, five come.
+/// A response that declares ten bytes and has five.
 fn half() -> String {
     response("200 OK\ncontent-length: 10\netag: \"1\"", "01234")
 }

@@ -25,7 +25,7 @@ each peer. A counter starts at zero with the process and only grows; a gauge tel
 of content, which has a name of its own. In a metric with labels, each value of the label has a line. A flag is 1 or 0.
 ";
 
-/// A struct of figures: where it is in JSON, its table, and the labels that it is told apart by.
+/// A struct of figures: its path in JSON, its table, and the label that distinguishes several of them.
 type Table = (&'static str, &'static [Row], Option<Outer>);
 
 /// A label, and its values.
@@ -101,7 +101,7 @@ fn first(at: &str, row: &Row, outer: Option<Outer>) -> String {
     format!("| `{}{name}` | {} | {} | {about} | {json} |\n", row.metric, kind(row), unit(row.unit))
 }
 
-/// The values of labels that tables or tallies are told apart by.
+/// The values of the labels that distinguish several structs or the reasons of a tally.
 fn values(part: Part) -> String {
     let mut text = String::new();
     for (_, rows, outer) in tables() {
@@ -124,7 +124,7 @@ fn meanings(label: &str, metrics: &str, values: &[Meaning]) -> String {
     text
 }
 
-/// Where a figure is in JSON, if it is there under a name of its own.
+/// A figure's path in JSON; empty if it has no field of its own.
 fn json(at: &str, row: &Row) -> String {
     match at {
         "" => String::new(),

@@ -1,5 +1,4 @@
-//! The mesh on its way through the control socket: who this node is, its peers, and where the latest
-//! objects came from.
+//! The mesh in the status: this node's identity, its peers, and the sources of the latest objects.
 
 use std::net::IpAddr;
 
@@ -9,10 +8,10 @@ use wire::peer::Gateway;
 
 use crate::term;
 
-/// Digits of an identity that people are shown.
+/// How many digits of an identity people are shown.
 const ID_SHOWN: usize = 8;
 
-/// What this node is to its peers.
+/// This node's identity and settings in the mesh.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mesh {
     /// `ph-thcp` or `thcp`.
@@ -21,16 +20,16 @@ pub struct Mesh {
     pub port: u16,
     /// Whether the nodes of this mesh share a secret.
     pub has_key: bool,
-    /// Its short name, in hexadecimal.
+    /// The node's id, in hexadecimal.
     pub id: String,
-    /// Its public key, in hexadecimal: what others put into `gateways`.
+    /// The node's public key, in hexadecimal, as other nodes list it in `gateways`.
     pub public_key: String,
-    /// Why its identity holds until the daemon ends, and no longer.
+    /// Why the identity lasts only until the daemon ends, if it does.
     pub is_temporary: Option<String>,
 }
 
 wire::counters! {
-    /// A peer, in a list of them. Its counters start at zero when it comes back.
+    /// A peer. Its counters restart at zero when it connects again.
     pub struct PeerLine, "peer_" {
         Mesh ("hearsay_peer_connected_seconds") {
             /// How long a peer has been connected.
@@ -49,28 +48,28 @@ wire::counters! {
             out_bytes: Counter, Bytes, "out";
         }
         + {
-            /// What it calls itself.
+            /// The name that the peer gives itself.
             pub name: String,
-            /// Where it is.
+            /// The peer's address.
             pub address: Option<IpAddr>,
-            /// Its short name, in hexadecimal.
+            /// The peer's id, in hexadecimal.
             pub id: String,
-            /// Whether it says that it is the gateway.
+            /// Whether the peer says that it is the gateway.
             pub is_gateway: bool,
-            /// Where it says that the gateway is.
+            /// The gateway's address, according to the peer.
             pub gateway: Option<IpAddr>,
         }
     }
 }
 
 impl Mesh {
-    /// Whether units are sealed, in a line.
+    /// Says in one line whether units are sealed.
     pub fn sealing(&self) -> &'static str {
         sealing(self.has_key)
     }
 }
 
-/// What having a mesh key means for units, or having none, in a line.
+/// Says in one line whether units are sealed: they are if there is a mesh key.
 pub fn sealing(has_key: bool) -> &'static str {
     match has_key {
         true => "on: units are kept and sent sealed with the mesh's key",
@@ -79,12 +78,12 @@ pub fn sealing(has_key: bool) -> &'static str {
 }
 
 impl PeerLine {
-    /// The first digits of its identity.
+    /// The first digits of the peer's id.
     pub fn short_id(&self) -> &str {
         self.id.get(..ID_SHOWN).unwrap_or(&self.id)
     }
 
-    /// How much of what passed was no content, in bytes, and how much passed.
+    /// Exchanged bytes that are no units' content, and all exchanged bytes.
     pub fn overhead(&self) -> (u64, u64) {
         let all = self.in_bytes + self.out_bytes;
         (all.saturating_sub(self.units_in_bytes + self.units_out_bytes), all)
@@ -102,7 +101,7 @@ pub fn whence(it: &Recent) -> String {
         ("origin", it.origin_bytes),
     ];
     let all = parts.iter().map(|(_, bytes)| bytes).sum();
-    // What would be 0 % is not told.
+    // Sources whose share would round to 0 % are left out.
     let parts: Vec<_> = parts.into_iter().filter(|(_, bytes)| *bytes > all / 200).collect();
     match parts[..] {
         [] => "–".to_owned(),
@@ -151,7 +150,7 @@ pub mod tests {
         }
     }
 
-    /// A peer that has given us a lot.
+    /// A peer that has sent this node many bytes.
     pub fn peer(name: &str, id: u8) -> PeerLine {
         PeerLine {
             name: name.into(),

@@ -1,31 +1,31 @@
-//! Capturing on its way through the control socket.
+//! Overhearing in the status.
 
 use host::capture::{Counts, PassedOver, Report};
 use serde::{Deserialize, Serialize};
 use wire::capture::Refusal;
 
-/// What is heard of neighbours: [`host::capture::Report`], and where.
+/// Overhearing: its settings, and the capture's [`host::capture::Report`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overhear {
-    /// How: `sniff`.
+    /// The mode: `sniff`.
     pub mode: String,
-    /// The interface that shows it.
+    /// The interface that captures frames.
     pub interface: String,
-    /// The kind of frames that it shows: `radiotap`, `802.11` or `ethernet`.
+    /// The kind of frames that the interface captures: `radiotap`, `802.11` or `ethernet`.
     pub link: Option<String>,
-    /// Whether something can be heard.
+    /// Whether the capture works.
     pub works: bool,
-    /// Why not, or what the operator should know.
+    /// Why the capture does not work, or what else the operator should know.
     pub note: Option<String>,
-    /// The budget of what is half heard, in bytes.
+    /// The budget of partly overheard chunks, in bytes.
     pub memory_budget_bytes: u64,
-    /// What was captured.
+    /// The capture's counters.
     #[serde(flatten)]
     pub counts: Counts,
 }
 
 impl Overhear {
-    /// As a capture tells it.
+    /// The status of an open capture.
     pub fn new(interface: String, memory_budget_bytes: u64, report: Report) -> Self {
         let encrypted = report.counts.refused.get(PassedOver::Frame(Refusal::Protected));
         let note = report.trouble.or_else(|| {
@@ -46,7 +46,7 @@ impl Overhear {
         }
     }
 
-    /// There is no capture.
+    /// The status if the capture could not be opened.
     pub fn failed(interface: String, memory_budget_bytes: u64, why: String) -> Self {
         let (mode, note) = ("sniff".into(), Some(why));
         Self { mode, interface, note, memory_budget_bytes, ..Self::default() }
@@ -59,7 +59,7 @@ pub(in crate::status) mod tests {
     use host::capture::Ignored;
     use node::{Overhearing, overhear};
 
-    /// What came of it.
+    /// The engine's counters of what it overheard.
     pub fn heard() -> Overhearing {
         Overhearing {
             units: 1_500,
@@ -72,7 +72,7 @@ pub(in crate::status) mod tests {
         }
     }
 
-    /// One that has heard something.
+    /// The status of a capture that has captured frames.
     pub fn hearing() -> Overhear {
         let protected = PassedOver::Frame(Refusal::Protected);
         let counts = Counts {

@@ -1,4 +1,5 @@
-//! The status as a page for people: first what was saved, then why not more, then how we are.
+//! The status as a page for people: first what was saved, then why some responses were not stored, then
+//! the daemon's state.
 
 use super::{Clients, Mesh, Overhear, Status, StoreKind, whence};
 use crate::term::{self, Style};
@@ -8,7 +9,7 @@ use wire::counters::{Counters, Reason as _};
 /// Where the values begin, in columns.
 const INDENT: usize = 13;
 
-/// How many reasons for not storing are listed; the rest is added up.
+/// How many reasons for not storing are listed; the others are summed.
 const REASONS_MAX: usize = 6;
 
 /// How many of the latest objects are listed.
@@ -59,7 +60,8 @@ struct Page {
 }
 
 impl Page {
-    /// What left here without having come in: to clients, and to peers on behalf of theirs.
+    /// The bytes saved: all that were sent to clients and peers, less those received from origins and
+    /// peers.
     fn saved(&mut self, report: &Report) {
         let overheard = report.served_overheard_bytes + report.served_repaired_bytes;
         let served = report.served_local_bytes
@@ -200,7 +202,7 @@ impl Page {
         }
     }
 
-    /// Whether what was asked for works, and what there is to say of it.
+    /// Says that a feature does not work and why, or adds its note.
     fn standing(&mut self, works: bool, note: Option<&String>) {
         match (note, works) {
             (note, false) => {
@@ -301,7 +303,7 @@ impl Page {
         }
     }
 
-    /// A label, then items with commas between, in as many lines as it takes.
+    /// Adds a label and items with commas between them, wrapped to the page's width.
     fn row(&mut self, label: &str, items: &[String]) {
         let mut line = String::new();
         let mut label = label;
@@ -335,7 +337,7 @@ fn labelled<T: Counters>(it: &T, metric: &str) -> Vec<(&'static str, u64)> {
     rows.filter_map(|(row, figure)| Some((row.label?.1, figure.values().first()?.1))).collect()
 }
 
-/// By which interfaces what is intercepted leads out.
+/// The interfaces through which intercepted connections lead out.
 fn leading_out(interfaces: &[String]) -> String {
     if interfaces.is_empty() {
         return "nothing leads out".to_owned();

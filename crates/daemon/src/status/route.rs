@@ -1,4 +1,4 @@
-//! The way to the gateway on its way through the control socket, and in one line for people.
+//! The route to the gateway in the status, and in one line for people.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,33 +6,33 @@ use std::net::IpAddr;
 use node::RouteTable;
 use serde::{Deserialize, Serialize};
 
-/// The way to the gateway; [`RouteTable`] says what each is.
+/// The route to the gateway; [`RouteTable`] explains the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
-    /// Interfaces by which other nodes are reached.
+    /// Interfaces to other nodes.
     pub interfaces: Vec<String>,
-    /// Whether there is one, be it that this node is the gateway.
+    /// Whether there is a route, or this node is the gateway.
     pub up: bool,
     /// Whether this node is the gateway.
     pub is_gateway: bool,
     /// The gateway's address, if it is known.
     pub gateway: Option<IpAddr>,
-    /// The neighbour that takes what goes there.
+    /// The next hop towards the gateway.
     pub next_hop: Option<IpAddr>,
-    /// The interface that leads there.
+    /// The interface towards the gateway; on the gateway, the uplink.
     pub interface: Option<String>,
-    /// The cost of the way in the routing protocol's unit, if it is known.
+    /// The route's cost in the routing protocol's unit, if it is known.
     pub metric: Option<u32>,
     /// Hops to the gateway, if they are known.
     pub hops: Option<u32>,
-    /// Who says so: `kernel`, `babeld` or `config`.
+    /// The route's source: `kernel`, `babeld` or `config`.
     pub source: Option<String>,
     /// Why routes are not known at all.
     pub error: Option<String>,
 }
 
 impl Route {
-    /// What holds for these interfaces.
+    /// The status of the routes over these interfaces.
     pub fn new(interfaces: &[String], table: &RouteTable) -> Self {
         let mut it = Self {
             interfaces: interfaces.to_vec(),
@@ -57,7 +57,7 @@ impl Route {
         it
     }
 
-    /// Routes cannot be known.
+    /// The status if routes cannot be known.
     pub fn failed(interfaces: &[String], error: String) -> Self {
         Self { interfaces: interfaces.to_vec(), error: Some(error), ..Self::default() }
     }
@@ -94,7 +94,7 @@ pub mod tests {
         Interface { name: name.into(), index: 3 }
     }
 
-    /// A way over one neighbour, as babeld tells it.
+    /// A route over one neighbour, as babeld announces it.
     pub fn over_one() -> Route {
         let route = node::Route {
             next_hop: "10.77.0.4".parse().unwrap(),
