@@ -188,8 +188,8 @@ async fn intercepted(
 ) {
     let Ok(dialled) = stream.local_addr() else { return };
     if dialled.port() == own_port && is_own(dialled.ip().to_canonical()) != Some(false) {
-        // It dialled this listener itself, and no rule redirected it. To relay it would make the
-        // daemon dial itself without end.
+        // The client dialled this listener itself, and no rule redirected the connection. To relay it
+        // would make the daemon dial itself without end.
         tracing::debug!(%client, "refused: it dialled the transparent port itself");
         return;
     }

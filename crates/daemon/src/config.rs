@@ -348,8 +348,8 @@ impl fmt::Display for Config {
     }
 }
 
-/// The paths where commands look for the control socket, in order. A path that was asked for is the
-/// only one. Otherwise they are the file's, the user's default and root's default.
+/// The paths where commands look for the control socket, in order. If the command line gives a path,
+/// it is the only one. Otherwise they are the file's, the user's default and root's default.
 pub fn control_paths(asked: Option<&Path>) -> Vec<PathBuf> {
     if let Some(path) = asked {
         return vec![path.to_owned()];
@@ -500,7 +500,7 @@ impl Reader<'_> {
         address
     }
 
-    /// Parses a prefix. One that covers the whole internet is refused: it would make an open proxy.
+    /// Parses a prefix. A prefix that covers the whole internet is refused: it would make an open proxy.
     fn prefix(&mut self, text: &Spanned<String>) -> Option<Prefix> {
         match text.get_ref().parse() {
             Ok(prefix) if is_the_world(&prefix) => {

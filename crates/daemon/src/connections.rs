@@ -35,7 +35,7 @@ pub struct ConnectionLimit {
     refused: Cell<u64>,
 }
 
-/// What the task that serves a connection is told.
+/// Orders to the task that serves a connection.
 #[derive(Default)]
 struct Told {
     is_closed: Cell<bool>,
@@ -211,8 +211,8 @@ impl Permit {
         self.limit.with(|it, now| it.tunnel(now, self.slot));
     }
 
-    /// To be called after each poll of the connection: the last bytes of a response may have been
-    /// sent, or the first bytes of a head read.
+    /// To be called after each poll of the connection. The poll may have sent the last bytes of a
+    /// response, or read the first bytes of a head.
     pub fn look(&self) {
         if self.progress.get() == Progress::Sending && !self.meter.is_unsent() {
             self.progress.set(Progress::Over);

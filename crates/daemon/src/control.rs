@@ -122,7 +122,7 @@ pub enum ControlError {
         "another hearsay is running: it answers at {0}. Stop it, or give this one its own --control PATH"
     )]
     Taken(PathBuf),
-    /// The path is something other than a socket.
+    /// The path exists and is not a socket.
     #[error("{0} is there and is no socket: remove it, or choose another --control PATH")]
     NotASocket(PathBuf),
     /// The file system refused.
@@ -145,8 +145,7 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Opens the socket. One that a dead daemon left behind is replaced; that of a running daemon is
-    /// an error.
+    /// Opens the socket. The socket of a dead daemon is replaced; that of a running daemon is an error.
     pub fn open(path: &Path) -> Result<Self, ControlError> {
         let failed = |error| ControlError::Io { path: path.to_owned(), error };
         if let Some(dir) = path.parent() {

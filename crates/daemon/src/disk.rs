@@ -135,12 +135,12 @@ impl Disk {
         None
     }
 
-    /// What is wrong with the store, if anything.
+    /// The error of an operation that fails, if one does.
     pub fn trouble(&self) -> Option<String> {
         lock(&self.trouble).values().next().cloned()
     }
 
-    /// The catalogue, for lists of what is stored.
+    /// The catalogue, for lists of stored objects.
     pub fn rows(&self) -> Option<&CatalogueReader> {
         self.open.as_ref().map(|open| &open.rows)
     }
@@ -202,6 +202,7 @@ fn open_parts(config: &Store) -> Result<(Parts, Index, Recovery), Error> {
             Arc::new(directory)
         }
     };
+    // The log and the catalogue share the budget, so that together they never exceed it.
     let catalogue_bytes = config.size_bytes / CATALOGUE_SHARE;
     let mut index = Index::new(config.size_bytes - catalogue_bytes, config.policy);
     let seed = u64::from_le_bytes(crate::entropy::bytes());
@@ -225,6 +226,7 @@ fn open_parts(config: &Store) -> Result<(Parts, Index, Recovery), Error> {
              next start tries again"
         ),
     }
+    // If the log has units, an empty catalogue was probably lost, though no damage was found.
     if recovery.units > 0 && catalogue.report().rows == 0 {
         tracing::warn!(
             "the catalogue is empty though the store is not: what is there will be named anew"

@@ -89,9 +89,9 @@ pub struct Past {
 /// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// All of it was put in the outbox.
+    /// The whole response was put in the outbox.
     Complete,
-    /// It cannot be completed.
+    /// The response cannot be completed.
     Broken,
 }
 

@@ -238,6 +238,7 @@ impl<'a> Job<'a> {
                     part.learn(answer::whole_length(headers), answer::repr_digest(headers));
                 }
                 Answer::Anew(meta) => {
+                    // The part keeps the URL before redirects, by which the same command finds it.
                     self.begin(part, Meta { url: self.url.to_string(), ..*meta })
                         .map_err(Broken::For)?;
                     arrived.is_from_the_start = true;

@@ -392,7 +392,7 @@ impl Drop for Held {
     }
 }
 
-/// How many clones there are besides ours.
+/// How many clones there are besides this one.
 fn holders(held: &Rc<()>) -> usize {
     Rc::strong_count(held) - 1
 }

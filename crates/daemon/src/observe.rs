@@ -175,7 +175,7 @@ impl Observed for Observer {
 
     async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
         let Some(catalogue) = self.catalogue() else { return Vec::new() };
-        // To read the catalogue is to wait for the disk, so it is done on another thread.
+        // Reading the catalogue waits for the disk, so it is done on another thread.
         let listed = tokio::task::spawn_blocking(move || newest(&catalogue, limit)).await;
         listed.unwrap_or_default()
     }
@@ -184,7 +184,7 @@ impl Observed for Observer {
         let catalogue = self.catalogue()?;
         let uri: http::Uri = url.parse().ok()?;
         let target = Target::new(uri.authority()?, uri.path_and_query())?;
-        // The command shows responses to all clients, whoever may read them.
+        // Responses for any audience are shown.
         let secret = self.config.borrow().mesh.object_secret();
         let keys = Audience::ALL.map(|audience| target.key(&secret, audience));
         let read = tokio::task::spawn_blocking(move || read_page(&catalogue, &keys, page));

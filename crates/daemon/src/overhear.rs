@@ -47,7 +47,7 @@ impl CaptureState {
         }
     }
 
-    /// Starts to feed the engine what is captured; `None` if overhearing is off.
+    /// Starts to feed the engine the captured segments; `None` if overhearing is off.
     pub fn listen(self, driver: &Driver) -> Option<Heard> {
         match self {
             Self::Off => None,

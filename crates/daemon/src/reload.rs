@@ -2,8 +2,8 @@
 //!
 //! *What this is:* [`KEYS`], which says of each setting whether it can change at run time, and
 //! [`Reload`], which applies the changes. To make a setting changeable, write `live!` on its line in
-//! [`KEYS`]; if a part of the daemon must be told, add a line to [`Reload::put_in_force`]. *What it
-//! never does:* end a transfer, or apply any part of a file that has an error.
+//! [`KEYS`]. If a part of the daemon must know the new value, add a line to [`Reload::put_in_force`].
+//! *What it never does:* end a transfer, or apply any part of a file that has an error.
 
 use crate::config::{Config, Given};
 use crate::driver::Driver;

@@ -1,6 +1,6 @@
 //! The transparent listener and the firewall rules that redirect connections to it. The rules are
-//! removed only when the daemon ends, even if interception is turned off earlier: the packets of
-//! open intercepted connections reach the daemon only through them.
+//! removed only when the daemon ends, even if interception is turned off earlier. Without them the
+//! packets of open intercepted connections would not reach the daemon.
 
 use crate::clients::{self, ListenerKind};
 use crate::config::{Config, Intercept};
@@ -22,7 +22,7 @@ pub struct Transparent {
 }
 
 enum State {
-    /// None of our rules is set.
+    /// None of the daemon's rules is set.
     Off,
     /// New connections are intercepted.
     On { rules: Rules, accepting: AbortHandle },

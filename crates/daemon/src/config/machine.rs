@@ -62,8 +62,8 @@ impl Machine {
     }
 }
 
-/// Whether a text is a valid name in `Via` (RFC 9110 §5.6.2, token) and in `Cache-Status`
-/// (RFC 9651 §3.3.4, a token that begins with a letter or `*`).
+/// Whether a text is a valid name in `Via` and in `Cache-Status`. `Via` takes a token (RFC 9110
+/// §5.6.2), `Cache-Status` a token that begins with a letter or `*` (RFC 9651 §3.3.4).
 pub fn is_pseudonym(text: &str) -> bool {
     let is_token = |c: u8| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c);
     text.bytes().all(is_token) && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '*')

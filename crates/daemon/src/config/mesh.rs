@@ -109,7 +109,7 @@ impl Mesh {
     }
 
     /// The key from which the names of objects are derived, and with which their units are sealed. Without
-    /// it nobody can tell which objects are stored and requested.
+    /// it, stored and requested objects cannot be recognised.
     pub fn object_secret(&self) -> [u8; 32] {
         self.key.as_ref().map_or(node::OPEN_KEY, MeshKey::for_objects)
     }

@@ -23,9 +23,9 @@ const ROOT: HeaderName = HeaderName::from_static(node::named::ROOT);
 /// What to do with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Append its body to the part.
+    /// Append the response's body to the part.
     Continue,
-    /// Its body is the whole file, described by this.
+    /// The response's body is the whole file, described by this.
     Anew(Box<Meta>),
     /// Discard the part, and request the whole file.
     StartOver,

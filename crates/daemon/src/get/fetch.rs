@@ -30,7 +30,7 @@ pub async fn ask(
     let stream = connect(proxy).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
-    // Its error also ends the body, where it is reported.
+    // An error of the connection also ends the body, where it is reported.
     tokio::spawn(connection);
     timeout(SILENCE_MAX, sender.send_request(request)).await.map_err(|_| silent())?.map_err(lost)
 }

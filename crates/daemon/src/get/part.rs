@@ -91,7 +91,7 @@ impl Part {
         Ok(part)
     }
 
-    /// What it is a part of.
+    /// The meta file's content: what the part is a part of.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }

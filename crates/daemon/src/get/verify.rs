@@ -16,24 +16,24 @@ const PIECE_BYTES: usize = 64 << 10;
 /// What a file must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Promises {
-    /// Its length, in bytes.
+    /// The file's length, in bytes.
     pub length: Option<u64>,
     /// SHA-256s of the whole file, each with its source.
     pub sha256: Vec<(&'static str, Sha256)>,
-    /// The BLAKE3 that its OID certifies.
+    /// The BLAKE3 hash that the file's OID certifies.
     pub blake3: Option<[u8; 32]>,
-    /// Its chunks, in order, by the daemon's manifest.
+    /// The file's chunks, in order, by the daemon's manifest.
     pub units: Option<Vec<Unit>>,
 }
 
 /// A chunk in the daemon's manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The hash of its bytes as they are stored (sealed, if there is a key).
+    /// The hash of the chunk's bytes as they are stored (sealed, if there is a key).
     pub name: ChunkId,
-    /// Its length in bytes.
+    /// The chunk's length in bytes.
     pub length: u32,
-    /// The key that it was sealed with, if any.
+    /// The key that the chunk was sealed with, if any.
     pub key: Option<Key>,
 }
 
