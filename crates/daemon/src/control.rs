@@ -12,9 +12,9 @@
 //! | `DELETE /put?name=N` | `PutLine` as JSON, once the file is withdrawn |
 //!
 //! *Who calls it:* `run.rs`, with the [`Observed`] of `observe.rs`. The client's side is `ask.rs`. A TCP
-//! port can serve the metrics too, but nothing else. *What it never does:* change anything but the list
-//! of published files. *Limits:* [`CONNECTIONS_MAX`] connections at once, with one request each. A
-//! connection is cut after [`CONNECTION_SECONDS_MAX`], unless it uploads a file.
+//! port can serve the metrics too, but nothing else. *What it never does:* change anything, except by
+//! publishing and withdrawing files. *Limits:* [`CONNECTIONS_MAX`] connections at once, with one request
+//! each. A connection is cut after [`CONNECTION_SECONDS_MAX`], unless it uploads a file.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
@@ -159,7 +159,7 @@ impl ControlSocket {
         Ok(socket)
     }
 
-    /// Answers requests; never returns. Needs a `LocalSet`.
+    /// Answers requests until the future is dropped. Needs a `LocalSet`.
     pub async fn serve<O: Observed + Publishes + 'static>(self, observed: Rc<O>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {

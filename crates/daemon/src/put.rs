@@ -61,8 +61,7 @@ async fn put(args: &Put, file: &Path, control: &[PathBuf]) -> Result<(), Failure
         _ = tokio::signal::ctrl_c() => Err(Failure::failed("interrupted; nothing is published")),
     };
     bar.finish_and_clear();
-    // If the file's length changed meanwhile, that is the cause: the daemon saw another length than
-    // the one announced.
+    // If the file's length changed meanwhile, that is the likely cause.
     let line = outcome.map_err(|failure| match std::fs::metadata(file) {
         Ok(now) if now.len() != bytes => {
             Failure::failed(format!("{} changed while it was read", file.display()))

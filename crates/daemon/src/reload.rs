@@ -103,7 +103,7 @@ fn take_over(held: &mut Config, new: &Config) -> Changes {
     changes
 }
 
-/// The settings that the engine can change at run time.
+/// The engine's settings that can change at run time.
 fn engine_settings(config: &Config) -> node::Settings {
     node::Settings {
         allow: config.allow.clone(),

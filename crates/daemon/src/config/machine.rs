@@ -37,7 +37,7 @@ impl Machine {
         }
     }
 
-    /// The store's default directory; `None` for a user without a home directory.
+    /// The store's default directory; `None` for a user without `$HOME` and `$XDG_CACHE_HOME`.
     pub fn store_dir(&self) -> Option<PathBuf> {
         if self.is_root {
             return Some(PathBuf::from("/var/cache/hearsay"));
@@ -46,7 +46,7 @@ impl Machine {
         Some(caches?.join("hearsay"))
     }
 
-    /// The control socket's default path; `None` for a user without a home directory.
+    /// The control socket's default path; `None` for a user without any of these directories.
     pub fn control(&self) -> Option<PathBuf> {
         if self.is_root {
             return Some(PathBuf::from(CONTROL_OF_ROOT));
