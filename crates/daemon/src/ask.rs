@@ -97,7 +97,7 @@ async fn ask<T: DeserializeOwned>(paths: &[PathBuf], target: &str) -> Result<Opt
         .map_err(|_| {
             let seconds = ANSWER_MAX.as_secs();
             Failure::unreachable(format!(
-                "hearsay at {} said nothing for {seconds} s",
+                "hearsay at {} did not answer within {seconds} s",
                 path.display()
             ))
         })?
@@ -119,7 +119,7 @@ async fn ask<T: DeserializeOwned>(paths: &[PathBuf], target: &str) -> Result<Opt
 /// The failure if the answer is unexpected: the daemon may be of another version.
 fn strange(what: &str) -> Failure {
     Failure::failed(format!(
-        "hearsay answers strangely ({what}): is it of the same version as this command?"
+        "hearsay sent an unexpected answer ({what}): is it of the same version as this command?"
     ))
 }
 

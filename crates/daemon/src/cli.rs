@@ -139,7 +139,7 @@ pub enum Level {
     Warn,
     /// Start, stop and changes of state
     Info,
-    /// Each request, and each step of the engine: whom it asks, how a transfer goes, which peers there are
+    /// Each request, and each step of the engine: the sources it asks, transfers, peers that connect or leave
     Debug,
     /// Each timer, each overheard chunk, each input that came too late
     Trace,

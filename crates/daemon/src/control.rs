@@ -289,7 +289,7 @@ async fn answer<O: Observed + Publishes>(
 
 async fn manifest<O: Observed>(observed: &O, query: &str) -> Response<Full<Bytes>> {
     let Some(url) = query::text(query, "url") else {
-        return refuse(StatusCode::BAD_REQUEST, "which one? ?url=…");
+        return refuse(StatusCode::BAD_REQUEST, "the query lacks url=…");
     };
     match observed.manifest(&url, query::number(query, "page").unwrap_or(0)).await {
         Some(found) => json(&found),

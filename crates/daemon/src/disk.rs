@@ -78,7 +78,8 @@ impl Disk {
             Ok((parts, index, recovery)) => {
                 if parts.is_read_only {
                     let why = std::io::Error::from(std::io::ErrorKind::ReadOnlyFilesystem);
-                    let why = format!("{why}: what is there is served, and nothing new is stored");
+                    let why =
+                        format!("{why}: stored objects are served, but nothing new is stored");
                     tracing::warn!("{why}; make it writable, and restart");
                     lock(&trouble).insert("write to the store", why);
                     say_that_nothing_is_stored(answers);
@@ -88,7 +89,7 @@ impl Disk {
             }
             Err(error @ Error::InUse { .. }) => Err(error),
             Err(error) => {
-                tracing::warn!(%error, "the store cannot be used: going on without it");
+                tracing::warn!(%error, "the store cannot be used: running without it");
                 lock(&trouble).insert("open the store", error.to_string());
                 say_that_nothing_is_stored(answers);
                 let index = Index::new(config.size_bytes, config.policy);
@@ -210,16 +211,16 @@ fn open_parts(config: &Store) -> Result<(Parts, Index, Recovery), Error> {
     let (log, recovery) = Log::open(Arc::clone(&files), options, &mut index)?;
     let options = CatalogueOptions { cache_bytes: CATALOGUE_CACHE, budget_bytes: catalogue_bytes };
     let catalogue = Catalogue::open(files, options)?;
-    if catalogue.report().set_aside > 0 {
+    if catalogue.report().renamed_files > 0 {
         tracing::warn!(
-            "the catalogue was damaged: it is set aside as catalogue.corrupt, and begun anew; \
-             put again what was published here"
+            "the catalogue was damaged: it is renamed to catalogue.corrupt, and a new one is created; \
+             publish again what was published here"
         );
     }
     match recovery.version_file {
         VersionFile::Sound => {}
         VersionFile::Renewed => tracing::warn!(
-            "the file `hearsay-store` was damaged: it is written anew, because the segments are sound"
+            "the file `hearsay-store` was damaged: it is written again, because the segments are sound"
         ),
         VersionFile::Unwritten(why) => tracing::warn!(
             "the file `hearsay-store` cannot be written ({why}): the store is used without it, and the \
@@ -388,7 +389,7 @@ impl Writer {
             }
             Err(error) => {
                 if trouble.insert(what, error.to_string()).is_none() {
-                    tracing::warn!(%error, "cannot {what}: going on without storing");
+                    tracing::warn!(%error, "cannot {what}: nothing new is stored");
                 }
                 None
             }

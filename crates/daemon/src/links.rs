@@ -648,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_connects_gets_an_odd_number() {
+    fn accepted_connections_get_odd_numbers() {
         run(async {
             let mut bench = Bench::new().await;
             let port = bench.listener.local_addr().unwrap().port();

@@ -19,7 +19,7 @@ wire::counters! {
     /// Figures that are computed from other fields of the status.
     pub struct Standing, "" {
         Clients () {
-            /// Whether everything that was to be intercepted is intercepted; absent where nothing is to be.
+            /// Whether all configured interception works; absent if none is configured.
             intercept_up: Maybe, Flag;
         }
         Route () {
@@ -33,7 +33,7 @@ wire::counters! {
             route_hops: Maybe, Hops;
         }
         Overhearing () {
-            /// Whether something can be overheard.
+            /// Whether the capture works.
             capture_up: Flag, Flag;
         }
         Store () {
@@ -47,7 +47,7 @@ wire::counters! {
             memory_limit_bytes: Gauge, Bytes;
         }
         Clients () {
-            /// Bytes passed on unread: tunnels, upgrades, and what was intercepted and is no HTTP.
+            /// Bytes relayed without parsing: tunnels, upgrades, and intercepted connections that are not HTTP.
             relayed_bytes: Counter, Bytes;
         }
     }

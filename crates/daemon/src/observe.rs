@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_is_shown_whoever_signed_it_and_whoever_it_came_for() {
+    fn a_manifest_is_shown_for_any_signer_and_any_client() {
         let files = Arc::new(Memory::new());
         let mut catalogue = Catalogue::open(files, CatalogueOptions::default()).expect("memory");
         let mut manifest = ManifestBuilder::new(Profile::DEFAULT);

@@ -33,7 +33,7 @@ fn why_none(status: &Status) -> String {
     let why = match (&route.error, &route.next_hop) {
         (Some(error), _) => format!("routes cannot be known: {error}"),
         _ if route.is_gateway => {
-            format!("this is the gateway; nobody has come to port {} of it", mesh.port)
+            format!("this is the gateway; no router has connected to its port {}", mesh.port)
         }
         (None, None) => {
             let interfaces = route.interfaces.join(", ");

@@ -66,7 +66,7 @@ pub struct PutLine {
 pub async fn put<P: Publishes>(publisher: &P, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let content = request.into_body();
     let Some(length) = content.size_hint().exact() else {
-        return refuse(StatusCode::LENGTH_REQUIRED, "how long is it? Content-Length");
+        return refuse(StatusCode::LENGTH_REQUIRED, "the request lacks Content-Length");
     };
     answer(publisher.put(length, content).await)
 }
@@ -76,7 +76,7 @@ pub async fn withdraw<P: Publishes>(publisher: &P, query: &str) -> Response<Full
     let name = query::text(query, "name").and_then(|name| name.parse().ok());
     match name {
         Some(name) => answer(publisher.withdraw(name).await),
-        None => refuse(StatusCode::BAD_REQUEST, "which one? ?name=…"),
+        None => refuse(StatusCode::BAD_REQUEST, "the query lacks a valid name=…"),
     }
 }
 
@@ -102,7 +102,8 @@ fn refused(error: PutError) -> Response<Full<Bytes>> {
 
 fn reason(error: PutError) -> (StatusCode, String) {
     use crate::term::bytes;
-    let more = "take something back (`hearsay put --list`, `--remove OID`) or give the store more";
+    let more =
+        "remove a published file (`hearsay put --list`, `--remove OID`) or give the store more";
     match error {
         PutError::TooLarge(bytes_max) => {
             let most = bytes(bytes_max);
@@ -122,7 +123,9 @@ fn reason(error: PutError) -> (StatusCode, String) {
             (StatusCode::INSUFFICIENT_STORAGE, why)
         }
         PutError::TooMany(most) => {
-            let why = format!("{most} objects are published here already: take something back");
+            let why = format!(
+                "{most} objects are published here already: remove one (`hearsay put --remove OID`)"
+            );
             (StatusCode::INSUFFICIENT_STORAGE, why)
         }
         PutError::Store => {

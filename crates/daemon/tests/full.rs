@@ -90,7 +90,7 @@ fn the_explicit_port_says_that_it_is_full_and_serves_again() {
     assert!(reply.field("retry-after").parse::<u32>().is_ok(), "{reply:?}");
     late.rest();
     assert_eq!(hearsay.number("/clients/refused"), 1);
-    assert_eq!(hearsay.number("/clients/connections"), ROOM as u64, "somebody was closed");
+    assert_eq!(hearsay.number("/clients/connections"), ROOM as u64, "a client was closed");
     origin.answer();
     for client in &mut clients {
         assert_eq!(client.reply().expect(200).text(), "ok");

@@ -83,7 +83,7 @@ fn traffic_goes_on_when_the_disk_is_full_and_storing_when_there_is_room() {
         let page = hearsay.command(&["status"]);
         let page = String::from_utf8_lossy(&page.stdout).to_lowercase();
         assert_eq!(status["store"]["works"], false, "{status}");
-        assert!(hearsay.log().contains("going on without storing"), "{}", hearsay.log());
+        assert!(hearsay.log().contains("nothing new is stored"), "{}", hearsay.log());
 
         fs::remove_file(disk.join("ballast")).expect("room is made");
         wait_until_it_stores(&hearsay, &nginx);

@@ -413,7 +413,7 @@ fn a_head_that_is_too_large_for_us_reaches_an_intercepted_client_as_it_is() {
             let url = format!("http://origin.test/{path}");
             let reply = get_by(family, &url).expect(200);
             assert_same(&reply.body, &body);
-            assert!(reply.field("via").is_empty(), "we had a hand in it: {path}");
+            assert!(reply.field("via").is_empty(), "the response has a Via: {path}");
         }
         // The origin receives the request in the form that clients send without a proxy.
         let asked = origin.heads().into_iter().filter(|head| head.contains("/many"));

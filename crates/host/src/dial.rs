@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 /// Time limit for one address, if there are others to try.
-const EACH: Duration = Duration::from_secs(5);
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 8;
 
@@ -62,7 +62,7 @@ impl Dialler {
             });
         };
         for address in others {
-            if let Ok(stream) = connect(*address, EACH).await {
+            if let Ok(stream) = connect(*address, ADDRESS_TIMEOUT).await {
                 return Ok(stream);
             }
         }

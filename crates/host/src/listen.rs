@@ -33,7 +33,7 @@ const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// … and the number of unanswered probes after which the connection is closed.
 const ALIVE_PROBES: u32 = 4;
 /// A connection whose peer acknowledges nothing for this time is closed.
-const TAKE_PATIENCE: Duration = Duration::from_secs(600);
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Sets the options of every connection: data is sent at once (no Nagle), and a peer that vanishes
 /// or never reads is detected. Options that the kernel lacks are skipped.
@@ -45,7 +45,7 @@ pub fn settle(stream: &TcpStream) {
         .with_retries(ALIVE_PROBES);
     let socket = SockRef::from(stream);
     let _ = socket.set_tcp_keepalive(&alive);
-    let _ = socket.set_tcp_user_timeout(Some(TAKE_PATIENCE));
+    let _ = socket.set_tcp_user_timeout(Some(ACKNOWLEDGE_TIMEOUT));
 }
 
 /// Opens the port of the explicit proxy.
@@ -193,7 +193,7 @@ mod tests {
         let socket = SockRef::from(&stream);
         assert!(socket.keepalive().unwrap());
         assert_eq!(socket.tcp_keepalive_time().unwrap(), ALIVE_AFTER);
-        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(TAKE_PATIENCE));
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(ACKNOWLEDGE_TIMEOUT));
     }
 
     #[tokio::test(flavor = "current_thread")]

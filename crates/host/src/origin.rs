@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 pub type Content = Either<Incoming, Empty<Bytes>>;
 
 /// The longest pause in a request's content.
-const CONTENT_PATIENCE: Duration = Duration::from_secs(60);
+const CONTENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Idle connections to origins, kept for further requests.
 #[derive(Clone)]
@@ -149,7 +149,7 @@ async fn send(
     let (content, progress) = Watched::new(content);
     let request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
     let sent = connection.sender.send_request(request);
-    match patiently(sent, &progress).await {
+    match within_timeout(sent, &progress).await {
         Some(Ok(response)) => Ok((response, connection)),
         // The origin received part of the request at most, and never its end.
         Some(Err(_)) if progress.is_broken() => Err(Failed::For(FetchError::Unsent)),
@@ -159,10 +159,10 @@ async fn send(
 }
 
 /// Waits for a response: for each pause of the content, then for the origin to answer.
-async fn patiently<F: Future>(answer: F, progress: &Progress) -> Option<F::Output> {
+async fn within_timeout<F: Future>(answer: F, progress: &Progress) -> Option<F::Output> {
     let deadline = || {
-        let patience = if progress.is_done() { HEAD_MAX } else { CONTENT_PATIENCE };
-        progress.last() + patience
+        let timeout = if progress.is_done() { HEAD_MAX } else { CONTENT_TIMEOUT };
+        progress.last() + timeout
     };
     let mut answer = std::pin::pin!(answer);
     loop {
@@ -305,12 +305,12 @@ mod tests {
     async fn an_origin_may_think_longer_than_a_request_may_pause() {
         let begun = tokio::time::Instant::now();
         let (content, progress) = Watched::new(Full::new(Bytes::from("abc")));
-        assert_eq!(patiently(std::future::pending::<()>(), &progress).await, None);
-        assert_eq!(begun.elapsed().as_secs(), CONTENT_PATIENCE.as_secs());
+        assert_eq!(within_timeout(std::future::pending::<()>(), &progress).await, None);
+        assert_eq!(begun.elapsed().as_secs(), CONTENT_TIMEOUT.as_secs());
         // From here on all content has been sent.
         drop(content);
-        assert_eq!(patiently(std::future::pending::<()>(), &progress).await, None);
-        let both = CONTENT_PATIENCE + HEAD_MAX;
+        assert_eq!(within_timeout(std::future::pending::<()>(), &progress).await, None);
+        let both = CONTENT_TIMEOUT + HEAD_MAX;
         assert_eq!(begun.elapsed().as_secs(), both.as_secs());
     }
 }

@@ -26,7 +26,7 @@ use crate::timeouts;
 /// How often the interface is checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// A connection whose peer acknowledges nothing for this time is closed.
-const TAKE_PATIENCE: Duration = Duration::from_secs(20);
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The port for peers on one interface.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ pub fn only_receives(stream: &TcpStream) {
 /// after one lost probe.
 fn settle(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
-    let _ = SockRef::from(stream).set_tcp_user_timeout(Some(TAKE_PATIENCE));
+    let _ = SockRef::from(stream).set_tcp_user_timeout(Some(ACKNOWLEDGE_TIMEOUT));
 }
 
 /// Converts IPv4-mapped addresses, which dual-stack sockets report, to IPv4.
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(peer, dialled.local_addr().unwrap());
         for stream in [&stream, &dialled] {
             let timeout = SockRef::from(stream).tcp_user_timeout().unwrap();
-            assert_eq!(timeout, Some(TAKE_PATIENCE));
+            assert_eq!(timeout, Some(ACKNOWLEDGE_TIMEOUT));
             assert!(!SockRef::from(stream).keepalive().unwrap());
         }
     }

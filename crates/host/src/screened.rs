@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn the_end_of_a_turn_wakes_whoever_waits_for_the_next() {
+    async fn the_end_of_a_turn_wakes_the_waiter_for_the_next() {
         let (mut client, mut server) = client().await;
         server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
         let signs = server.signs();

@@ -65,7 +65,7 @@ fn check_sums(observer: &Value) {
 }
 
 #[test]
-fn whoever_was_sent_everything_reconstructs_everything() {
+fn a_receiver_of_everything_reconstructs_everything() {
     let [observer] = &observers(&[&capture(ROUTER)])[..] else { panic!("not one") };
     assert_eq!(number(observer, "chunks_reconstructed_bytes"), BYTES);
     assert_eq!(observer["reconstructed_share"], 1.0);
@@ -74,7 +74,7 @@ fn whoever_was_sent_everything_reconstructs_everything() {
 }
 
 #[test]
-fn whoever_overhears_has_some_chunks_and_knows_what_is_missing_of_others() {
+fn an_observer_has_some_chunks_and_knows_what_others_lack() {
     let [observer] = &observers(&[&capture(GATEWAY)])[..] else { panic!("not one") };
     let (named, whole) =
         (number(observer, "chunks_named"), number(observer, "chunks_reconstructed"));

@@ -105,7 +105,7 @@ fn completions_and_manual_are_printed() {
 }
 
 #[test]
-fn whoever_stops_reading_is_no_error_of_ours() {
+fn a_reader_that_stops_is_not_an_error() {
     for args in [&["list"][..], &["list", "--json"], &["man"], &["completions", "bash"]] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hearsay-lab"))
             .args(args)

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_proved_itself_is_asked_first_and_whoever_failed_last() {
+    fn proven_holders_are_asked_first_and_failed_ones_last() {
         let mut holders = Holders::default();
         for peer in [A, B, UP] {
             (0..2).for_each(|it| holders.hold(peer, name(it)));

@@ -43,7 +43,7 @@ fn seconds(seconds: u64) -> Instant {
 }
 
 #[test]
-fn whoever_walks_away_is_named_with_what_it_did_not_get() {
+fn a_router_that_walks_away_is_named_with_what_it_lacks() {
     for (traffic, what) in [
         ("tcp", "flow 1 from g to a: it was cut off: at the end there was no route"),
         ("udp", "flow 1 from g to a: it was cut off: at the end there was no route"),
@@ -63,7 +63,7 @@ fn whoever_walks_away_is_named_with_what_it_did_not_get() {
 }
 
 #[test]
-fn a_file_for_whoever_walks_away_ends_with_an_error() {
+fn a_file_for_a_router_that_walks_away_ends_with_an_error() {
     let away = &AWAY[..4];
     let scenario = load("file", TWO, &[away, &[("bytes", "20_000_000")]].concat());
     for scheme in [Scheme::EndToEnd, Scheme::PhThcp] {

@@ -341,7 +341,7 @@ fn catalogue() {
             Arc::new(Disk::open(path).unwrap())
         };
         let (seconds, catalogue) = timed(|| Catalogue::open(files, options).unwrap());
-        assert!(catalogue.report().set_aside == 0 && catalogue.report().rows > 0);
+        assert!(catalogue.report().renamed_files == 0 && catalogue.report().rows > 0);
         let name = format!("catalogue: open after {name}");
         row(&name, format!("{:.1}", seconds * 1e3), "ms");
     }

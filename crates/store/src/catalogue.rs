@@ -110,7 +110,7 @@ pub struct CatalogueReport {
     /// Records without a row whose segments were deleted when the catalogue was opened.
     pub swept_records: u64,
     /// How many times the file was unusable and was renamed.
-    pub set_aside: u64,
+    pub renamed_files: u64,
     /// How many times redb was opened again after the file system had failed.
     pub reopened: u64,
 }
@@ -249,7 +249,7 @@ impl Catalogue {
         let done = self.try_transact(durability, work);
         self.has_failed = done.is_err();
         if self.has_failed {
-            self.go_on_reading();
+            self.reopen_read_only();
         }
         self.report = done.map_err(failed)?;
         Ok(())
@@ -264,7 +264,7 @@ impl Catalogue {
         // If the file cannot be written, the damage may be an error of its disk. If the file itself
         // is damaged, opening or reading it shows this again.
         if self.health.is_damaged() && !self.is_read_only {
-            set_aside(&*self.files, &mut self.report)?;
+            rename_damaged(&*self.files, &mut self.report)?;
         }
         let (database, health) = open_or_begin(&*self.files, &self.options, &mut self.report)?;
         self.current.set(Arc::new(database));
@@ -275,7 +275,7 @@ impl Catalogue {
     }
 
     /// Opens a catalogue that can no longer be written for reading, as the last sync left it.
-    fn go_on_reading(&mut self) {
+    fn reopen_read_only(&mut self) {
         if self.is_read_only || self.health.is_damaged() {
             return;
         }
@@ -378,7 +378,7 @@ fn open_or_begin(
     let health = Arc::new(Health::default());
     match open_database(files, options, health.clone()) {
         Err(error) if health.is_damaged() || is_corrupt(&error) => {
-            set_aside(files, report)?;
+            rename_damaged(files, report)?;
             let health = Arc::new(Health::default());
             Ok((open_database(files, options, health.clone())?, health))
         }
@@ -442,10 +442,10 @@ fn is_corrupt(error: &Error) -> bool {
     }
 }
 
-fn set_aside(files: &dyn Files, report: &mut CatalogueReport) -> Result<(), Error> {
+fn rename_damaged(files: &dyn Files, report: &mut CatalogueReport) -> Result<(), Error> {
     let aside = format!("{CATALOGUE_FILE}.corrupt");
     files.rename(CATALOGUE_FILE, &aside).doing("rename the damaged catalogue")?;
-    report.set_aside += 1;
+    report.renamed_files += 1;
     Ok(())
 }
 

@@ -106,11 +106,11 @@ fn what_cannot_be_used_is_set_aside() {
     memory.put(store::CATALOGUE_FILE, b"certainly no database".repeat(1000));
     let files: Arc<dyn Files> = Arc::new(memory.clone());
     let mut catalogue = open(&files);
-    assert_eq!(catalogue.report().set_aside, 1);
+    assert_eq!(catalogue.report().renamed_files, 1);
     assert!(memory.bytes_of("catalogue.corrupt").is_some());
     catalogue.apply(&[put(1, b"row", &[])]).unwrap();
     drop(catalogue);
-    assert_eq!(open(&files).report().set_aside, 0);
+    assert_eq!(open(&files).report().renamed_files, 0);
 }
 
 #[test]

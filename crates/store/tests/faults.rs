@@ -346,7 +346,7 @@ fn the_catalogue_goes_on_when_there_is_room_again() {
     catalogue.apply(&[put(2)]).unwrap();
     catalogue.sync().unwrap();
     assert!(has(1) && has(2));
-    assert!(catalogue.report().reopened >= 1 && catalogue.report().set_aside == 0);
+    assert!(catalogue.report().reopened >= 1 && catalogue.report().renamed_files == 0);
 }
 
 #[test]
@@ -444,7 +444,7 @@ fn a_catalogue_that_could_not_be_read_for_a_while_is_not_set_aside_for_it() {
     disk.set_unreadable(None);
     disk.set_room(usize::MAX / 2);
     catalogue.apply(&[put(3)]).unwrap();
-    assert_eq!(catalogue.report().set_aside, 0);
+    assert_eq!(catalogue.report().renamed_files, 0);
     assert_eq!(row_of(&catalogue, 1), Some(vec![1; 9000]));
 }
 

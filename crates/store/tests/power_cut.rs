@@ -205,7 +205,7 @@ impl Promise {
         let catalogue = Catalogue::open(files, CATALOGUE).unwrap();
         let report = catalogue.report();
         assert!(
-            !(self.is_catalogue_begun && report.set_aside > 0),
+            !(self.is_catalogue_begun && report.renamed_files > 0),
             "{context}: a new one was created"
         );
         let is_now = |rows: &Rows| holds(&catalogue, rows);

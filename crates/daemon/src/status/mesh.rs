@@ -73,7 +73,7 @@ impl Mesh {
 pub fn sealing(has_key: bool) -> &'static str {
     match has_key {
         true => "on: units are kept and sent sealed with the mesh's key",
-        false => "off: without a mesh key whoever hears this node's units can read them",
+        false => "off: without a mesh key any node that overhears units can read them",
     }
 }
 

@@ -108,7 +108,7 @@ impl Page {
         if bytes > 0 {
             self.row(
                 "passed on",
-                &[format!("{} unlooked at (tunnels and the like)", term::bytes(bytes))],
+                &[format!("{} without parsing (tunnels and the like)", term::bytes(bytes))],
             );
         }
     }
@@ -227,7 +227,7 @@ impl Page {
             items.push(format!("{} refused", term::count(it.refused + it.over_share)));
         }
         if it.past > 0 {
-            items.push(format!("went past us {} times", term::count(it.past)));
+            items.push(format!("bypassed the daemon {} times", term::count(it.past)));
         }
         self.row("clients", &items);
     }
@@ -361,7 +361,7 @@ saved        1.0 GiB: 25 % of 4.0 GiB served, 3.0 GiB fetched from origins
 from here    1.0 GiB (25 % of bytes)
 requests     1 050, 40 % answered from here, 400 hit, 500 miss, 100 pass,
              50 tunnel
-passed on    7.0 MiB unlooked at (tunnels and the like)
+passed on    7.0 MiB without parsing (tunnels and the like)
 not stored   1.0 GiB in 100 responses
                1.0 GiB        80  no-store: client or origin forbid it
                1.0 MiB        20  private: for one user only
@@ -436,7 +436,7 @@ from peers   1.0 GiB (20 % of bytes)
 peers        2 (ph-thcp), 95 MiB of units in, 0 B out, 5 % overhead
 identity     1a2b3c4d5e6f70819a2b3c4d5e6f7081
 public key   abababababababababababababababababababababababababababababababab
-sealing      off: without a mesh key whoever hears this node's units can read them
+sealing      off: without a mesh key any node that overhears units can read them
 latest         5.0 MiB  r2                    http://a/8
                5.0 MiB  r2                    http://a/7
 ";
@@ -473,7 +473,10 @@ overhear     mon0 (radiotap), 16 MiB captured, 7 segments dropped
         let clients = Clients { connections: 9, closed_head: 1200, past: 2, ..Clients::default() };
         let page = Status { clients, ..busy() }.page(PLAIN);
         let expected = "9 connections, up to 0 B for them, 1 200 closed for want of room,\n";
-        assert!(page.contains(expected) && page.contains("went past us 2 times\n"), "{page}");
+        assert!(
+            page.contains(expected) && page.contains("bypassed the daemon 2 times\n"),
+            "{page}"
+        );
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Run {
             },
         );
         let took = self.began.elapsed();
-        let otherwise = || "somebody else still has its standard output or error".to_owned();
+        let otherwise = || "another process still has its standard output or error".to_owned();
         wait_until(otherwise, || self.out.is_complete() && self.err.is_complete());
         let status = status.expect("it was waited for");
         Ended { status, out: self.out.text(), err: self.err.text(), took }

@@ -24,7 +24,7 @@ const IDLE_BYTES: u64 = 16 << 10;
 /// 36 KiB of an incomplete head, or as much of an answer as a client that does not read leaves in our buffers
 /// and the kernel's.
 const OPEN_BYTES: u64 = 64 << 10;
-/// What a tunnel takes, or another connection that is passed on unlooked at: two sockets and a piece on its way.
+/// What a tunnel takes, or another connection that is forwarded without being parsed: two sockets and a piece on its way.
 const TUNNEL_BYTES: u64 = 48 << 10;
 
 /// Bytes of an answer that may be on their way to one client: at least …
@@ -183,7 +183,7 @@ enum Stage {
     Head,
     /// A request is being answered, with a window of this many bytes.
     Busy { window: u64 },
-    /// Bytes are passed on unlooked at.
+    /// Bytes are forwarded without being parsed.
     Tunnel,
     /// It is closed and has not ended yet.
     Closed,
@@ -331,7 +331,7 @@ impl Admission {
         }
     }
 
-    /// From here on bytes are passed on unlooked at.
+    /// From here on bytes are forwarded without being parsed.
     pub fn tunnel(&mut self, now: Instant, slot: Slot) {
         if self.stage(slot).is_some_and(|stage| stage != Stage::Closed) {
             self.set(now, slot, Stage::Tunnel);

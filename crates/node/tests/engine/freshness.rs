@@ -91,7 +91,7 @@ fn a_client_may_take_it_stale_unless_the_origin_forbids() {
 }
 
 #[test]
-fn whoever_wants_only_what_is_cached_gets_it_or_an_error() {
+fn only_if_cached_gets_the_stored_response_or_an_error() {
     let mut net = stored(Page::of(9).fresh(10));
     let only = || Call::get(URL).with("cache-control", "only-if-cached");
     let hit = net.call(only());

@@ -117,7 +117,7 @@ fn a_gateway_that_is_away_for_a_while_is_told_soon_after() {
 }
 
 #[test]
-fn whoever_publishes_begins_again_and_still_publishes() {
+fn a_publisher_restarts_and_still_publishes() {
     for plan in both() {
         let mut mesh = branches(&plan);
         let body = noise(1, 300_000);

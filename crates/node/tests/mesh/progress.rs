@@ -48,7 +48,7 @@ fn read_along(mesh: &mut Mesh, dice: &mut Dice, readers: &[usize]) {
 }
 
 #[test]
-fn whoever_reads_behind_two_hops_is_given_something() {
+fn a_reader_behind_two_hops_receives_something() {
     for seed in 0..30 {
         let mut dice = Dice(seed);
         let mut mesh = world(&mut dice, 3);

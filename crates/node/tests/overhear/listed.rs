@@ -175,7 +175,7 @@ fn who_guesses_the_last_one_wrong_hears_the_next() {
 }
 
 #[test]
-fn whoever_lies_where_a_head_was_missed_harms_nobody_else() {
+fn a_false_unit_after_a_missed_head_harms_no_other() {
     let object = object(1);
     let truth = segments(1, &stream(&object[..3]));
     // True heads, and something false between them where the second chunk should be.

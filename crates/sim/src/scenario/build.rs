@@ -464,7 +464,7 @@ fn random(
     let (range_m, propagation) = (settings.range_m, signals.propagation());
     random::routers(nodes, area_m, range_m, propagation, seed).ok_or_else(|| {
         let text = format!(
-            "{nodes} `nodes` on a square of {area_m} m with `range_m` {} are hardly ever all \
+            "{nodes} `nodes` on a square of {area_m} m with `range_m` {} are rarely all \
              connected: take more nodes, a smaller `area_m`, or a longer range",
             range_m
         );

@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_sends_anything_is_nobody(
+    fn a_connection_that_sends_garbage_is_no_peer(
         pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..8),
         begins in prop::sample::select(vec![
             &b""[..], b"HSPR\x01\x01\x00\x00", b"HSPR\x01\x02\x00\x00",

@@ -64,7 +64,7 @@ fn a_key_that_differs_is_refused_on_both_sides_once() {
 }
 
 #[test]
-fn whoever_does_not_prove_who_they_are_is_no_peer() {
+fn a_node_that_does_not_prove_its_identity_is_no_peer() {
     for (impostor, honest) in [(0, 1), (1, 0)] {
         let mut nodes = [node(1, 1, None), node(2, 2, None)];
         let stolen = *nodes[honest].noise.public();

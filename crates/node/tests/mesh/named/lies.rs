@@ -146,7 +146,7 @@ fn what_else_a_head_says_does_not_reach_anybody() {
 }
 
 #[test]
-fn whoever_does_not_have_what_it_claimed_is_not_asked_for_it_again() {
+fn a_peer_that_lacks_what_it_claimed_is_not_asked_again() {
     let body = noise(1, LENGTH);
     let (name, _) = Forged::named(&body);
     let mut mesh = rivals(
@@ -167,7 +167,7 @@ fn whoever_does_not_have_what_it_claimed_is_not_asked_for_it_again() {
 }
 
 #[test]
-fn whoever_claims_and_is_silent_costs_seconds() {
+fn a_peer_that_claims_and_is_silent_costs_seconds() {
     let body = noise(1, LENGTH);
     let (name, _) = Forged::named(&body);
     let mut mesh = rivals(name, author(|_, _| Vec::new()));
