@@ -1,11 +1,12 @@
-//! Which connections of clients a node takes in, and which it closes to make room.
+//! Admission control: which clients' connections a node accepts, and which it closes to make room.
 //!
-//! *What this is:* a count of connections and of the memory that they may take. Each connection is charged for
-//! what it may take in its stage before anybody looks again, sockets' buffers included, so that the sum holds
-//! without a look at any socket. When there is no room, the connection that has idled longest is closed, and if
-//! none idles, the one whose head is incomplete longest. *Who calls it:* a driver, for each connection: it says
-//! what happens, then closes what [`Admission::poll_closed`] names. *What it never does:* wait, or close a
-//! connection that waits for us.
+//! *What this is:* a count of connections and of the memory that they may use. Each connection is
+//! charged for the most memory that it can use in its stage, socket buffers included. So the sum is an
+//! upper bound, and no socket needs to be inspected. When there is no room, the longest idle connection
+//! is closed first; if none is idle, the connection whose head has been incomplete longest. *Who calls
+//! it:* a driver, at each event of a connection; the driver then closes the connections that
+//! [`Admission::poll_closed`] returns. *What it never does:* wait, or close a connection that waits for
+//! our response.
 
 use super::Network;
 use super::shares::{Shares, connections_each};
@@ -15,38 +16,40 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use wire::Instant;
 
-/// Connections of clients at one time, for the sake of descriptors; memory may admit fewer.
+/// The most clients' connections at one time, to limit file descriptors. The memory limit may admit fewer.
 pub const CONNECTIONS_MAX: usize = 2048;
 
-/// What a connection takes that waits for its next request, in bytes: its task, the parser's buffer, sockets.
+/// Memory of a connection that waits for its next request, in bytes: its task, the parser's buffer, sockets.
 const IDLE_BYTES: u64 = 16 << 10;
-/// What it takes at most while a request comes in or is answered, beside a window above [`WINDOW_MIN`]: also
-/// 36 KiB of an incomplete head, or as much of an answer as a client that does not read leaves in our buffers
-/// and the kernel's.
+/// The most memory of a connection while a request is received or answered, in bytes. It includes 36
+/// KiB of an incomplete head, or the part of a response that a client leaves unread in our buffers and
+/// the kernel's. A window above [`WINDOW_MIN`] is counted separately.
 const OPEN_BYTES: u64 = 64 << 10;
-/// What a tunnel takes, or another connection that is forwarded without being parsed: two sockets and a piece on its way.
+/// Memory of a tunnel, or of another connection that is relayed without parsing, in bytes: two sockets
+/// and the piece being relayed.
 const TUNNEL_BYTES: u64 = 48 << 10;
 
-/// Bytes of an answer that may be on their way to one client: at least …
+/// The window of a response: how many of its bytes may be in flight to the client. At least this …
 const WINDOW_MIN: u64 = 16 << 10;
-/// … and at most.
+/// … and at most this.
 const WINDOW_MAX: u64 = 128 << 10;
-/// One client's window grows by this share of what is left for windows.
+/// A window exceeds the minimum by this fraction (an eighth) of the memory still free for windows, at most.
 const WINDOW_SHARE: u64 = 8;
 
-/// A head or body must have moved this many bytes in each second, once half of the room is taken …
+/// Once half of the room is taken, a connection that transfers a head or body at less than this rate is
+/// closed, in bytes a second …
 const PACE_BYTES: u64 = 256;
-/// … over a minute: this many sweeps.
+/// … measured over a minute: this many sweeps.
 const PACE_SWEEPS: usize = 12;
 
-/// A tunnel in which nothing moves for this long may be closed when there is no room.
+/// A tunnel that has carried no bytes for this long may be closed when there is no room.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// How often a driver should call [`Admission::sweep`].
 pub const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// What moves on one connection, counted where it moves. Sockets may be in other hands than the count is, hence
-/// the atomics.
+/// The state of one connection's traffic. The code that owns the socket updates it, and [`Admission`]
+/// reads it. The two need not run on one thread, hence the atomics.
 #[derive(Debug, Default)]
 pub struct Meter {
     moved: AtomicU64,
@@ -57,47 +60,48 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Bytes came from the client or were taken by it.
+    /// This many more bytes were received from the client, or written to it.
     pub fn moved(&self, bytes: u64) {
         self.moved.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// An incomplete head is held, or not any more.
+    /// Sets whether an incomplete head is buffered.
     pub fn holds(&self, is_holding: bool) {
         self.has_head.store(is_holding, Ordering::Relaxed);
     }
 
-    /// The client is waited for, in a body that it sends or takes.
+    /// We wait for the client, within a body that it sends or receives.
     pub fn waits(&self) {
         self.waits.store(true, Ordering::Relaxed);
     }
 
-    /// The connection is looked at anew: if the client is still waited for, that is said again.
+    /// The connection is polled again, which clears [`waits`](Self::waits). The poll sets it again if
+    /// we still wait for the client.
     pub fn awake(&self) {
         self.waits.store(false, Ordering::Relaxed);
     }
 
-    /// A part of an answer waits in our memory until the client takes more, or not any more.
+    /// Sets whether a part of a response waits in our memory for the client to read more.
     pub fn keeps(&self, is_unsent: bool) {
         self.is_unsent.store(is_unsent, Ordering::Relaxed);
     }
 
-    /// Whether a part of an answer waits in our memory.
+    /// Whether a part of a response waits in our memory for the client to read more.
     pub fn is_unsent(&self) -> bool {
         self.is_unsent.load(Ordering::Relaxed)
     }
 
-    /// The connection is to be reset when it ends: what the kernel holds of it goes at once.
+    /// The connection must be reset when it ends, so that the kernel frees its buffers at once.
     pub fn reset(&self) {
         self.is_reset.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the connection is to be reset.
+    /// Whether the connection must be reset when it ends.
     pub fn is_reset(&self) -> bool {
         self.is_reset.load(Ordering::Relaxed)
     }
 
-    /// Whether an incomplete head is held.
+    /// Whether an incomplete head is buffered.
     pub fn has_head(&self) -> bool {
         self.has_head.load(Ordering::Relaxed)
     }
@@ -107,16 +111,16 @@ impl Meter {
     }
 }
 
-/// A connection that was taken in.
+/// The number of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(usize);
 
-/// Why a connection is not taken in.
+/// Why a connection is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There is no room, and nothing to close for it.
+    /// There is no room, and no connection may be closed to make room.
     Full,
-    /// Its client has its share.
+    /// Its client already has its share of connections.
     Share,
 }
 
@@ -127,7 +131,7 @@ pub enum Closed {
     Idle,
     /// Its head was incomplete, and room was needed.
     Head,
-    /// It was a tunnel in which nothing moved, and room was needed.
+    /// It was a tunnel that carried no bytes, and room was needed.
     Tunnel,
     /// Its client was too slow, and half of the room was taken.
     Slow,
@@ -138,7 +142,7 @@ wire::counters! {
     #[derive(Copy)]
     pub struct Counters, "client_" {
         Clients () {
-            // The driver counts those that are open, refused and past.
+            // The driver sets the fields `connections`, `refused` and `past`.
             /// Open connections of clients.
             connections: Gauge, Connections;
             /// Memory that connections of clients may take.
@@ -167,8 +171,8 @@ wire::counters! {
             over_share: Counter, Connections, "share";
         }
         Clients () {
-            /// How often the transparent port stopped listening for want of room, so that connections went past this
-            /// proxy.
+            /// How often the transparent port stopped listening for want of room, so that connections
+            /// went past this proxy.
             past: Counter, Events;
         }
     }
@@ -179,13 +183,14 @@ wire::counters! {
 enum Stage {
     /// It waits for its next request.
     Idle,
-    /// A head is to come in: of its first request, or a part of one is there.
+    /// A head is expected or incomplete: the connection is new, or a part of a later request's head has
+    /// arrived.
     Head,
     /// A request is being answered, with a window of this many bytes.
     Busy { window: u64 },
-    /// Bytes are forwarded without being parsed.
+    /// Bytes are relayed without parsing.
     Tunnel,
-    /// It is closed and has not ended yet.
+    /// [`Admission`] decided to close it; the driver has not reported its end yet.
     Closed,
 }
 
@@ -199,7 +204,7 @@ impl Stage {
         }
     }
 
-    /// What its window takes beyond what every request may.
+    /// By how much its window exceeds the minimum, in bytes.
     fn extra(self) -> u64 {
         if let Self::Busy { window } = self { window - WINDOW_MIN } else { 0 }
     }
@@ -207,7 +212,7 @@ impl Stage {
 
 #[derive(Debug)]
 struct Connection {
-    /// `None`: a client of this machine, which has no share.
+    /// `None` for a client on this machine, which has no limit of its own.
     network: Option<Network>,
     stage: Stage,
     since: Instant,
@@ -215,7 +220,7 @@ struct Connection {
     meter: Arc<Meter>,
 }
 
-/// What room must be made for.
+/// The room that is needed.
 #[derive(Clone, Copy, Debug)]
 struct Need {
     slots: usize,
@@ -223,16 +228,16 @@ struct Need {
 }
 
 impl Need {
-    /// A connection that comes in.
+    /// The room for a new connection.
     const FIRST: Self = Self { slots: 1, bytes: OPEN_BYTES };
 }
 
-/// How much a connection had moved at the last sweeps of its stage, while its client was waited for.
+/// A connection's byte totals at the last sweeps of its stage, as long as we waited for the client.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     since: Instant,
     totals: [u64; PACE_SWEEPS],
-    /// Totals that were written, the last over the first.
+    /// How many totals were written. `totals` is a ring: new ones overwrite the oldest.
     count: usize,
 }
 
@@ -240,13 +245,13 @@ struct Pace {
 #[derive(Debug)]
 pub struct Admission {
     connections_max: usize,
-    /// One client's share.
+    /// One client's share of `connections_max`.
     each_max: usize,
-    /// The same once half of the room is taken: of what memory admits.
+    /// One client's share once half of the room is taken: of the connections that memory admits.
     each_crowded_max: usize,
-    /// For connections, in bytes.
+    /// Memory for connections, in bytes.
     budget: u64,
-    /// For windows beyond the least, in bytes.
+    /// Memory for windows above [`WINDOW_MIN`], in bytes.
     windows_max: u64,
     slots: Vec<Option<Connection>>,
     vacant: Vec<usize>,
@@ -259,8 +264,8 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// None yet. At most this many connections, for which a driver has descriptors, within this much memory:
-    /// a quarter of it is for windows.
+    /// No connections yet. The driver has file descriptors for `connections_max`. A quarter of the
+    /// memory is for windows.
     pub fn new(connections_max: usize, memory_bytes: u64) -> Self {
         let budget = memory_bytes / 4 * 3;
         let admitted = usize::try_from(budget / OPEN_BYTES).unwrap_or(usize::MAX);
@@ -281,8 +286,8 @@ impl Admission {
         }
     }
 
-    /// A client has connected; `None` is one of this machine. It is taken in if there is room, or room can be
-    /// made. There is room for its first request then.
+    /// A client has connected; `network` is `None` for a client on this machine. The connection is
+    /// accepted if there is room or room can be made, and then has room for its first request.
     pub fn arrive(
         &mut self,
         now: Instant,
@@ -300,14 +305,15 @@ impl Admission {
         Ok(self.add(now, network, meter))
     }
 
-    /// A client has connected while nobody is told any more to stay away: it is taken in, whatever there is.
+    /// A client has connected when new clients can no longer be turned away: the connection is accepted
+    /// even if there is no room.
     pub fn take(&mut self, now: Instant, network: Option<Network>, meter: Arc<Meter>) -> Slot {
         self.make_room(now, Need::FIRST, None);
         self.add(now, network, meter)
     }
 
-    /// A part of a head has come on a connection that idled. Whether there is room for it; if not, the
-    /// connection is to be closed.
+    /// A part of a head has arrived on an idle connection. False if there is no room for it: the driver then
+    /// closes the connection.
     #[must_use]
     pub fn head(&mut self, now: Instant, slot: Slot) -> bool {
         match self.stage(slot) {
@@ -316,22 +322,22 @@ impl Admission {
         }
     }
 
-    /// A request is to be answered. How many bytes of the answer may be on their way to the client; `None`:
-    /// there is no room, and the request is to be refused.
+    /// A request is about to be answered. Returns the response's window, or `None` if there is no room: the
+    /// driver then refuses the request.
     pub fn begin(&mut self, now: Instant, slot: Slot) -> Option<u64> {
         let left = self.windows_max.saturating_sub(self.windows);
         let window = WINDOW_MIN + (left / WINDOW_SHARE).min(WINDOW_MAX - WINDOW_MIN);
         self.grow(now, slot, Stage::Busy { window }).then_some(window)
     }
 
-    /// A request has been answered, and nothing of the answer waits in our memory any more.
+    /// A request has been answered, and no part of the response waits in our memory any more.
     pub fn end(&mut self, now: Instant, slot: Slot) {
         if let Some(Stage::Busy { .. }) = self.stage(slot) {
             self.set(now, slot, Stage::Idle);
         }
     }
 
-    /// From here on bytes are forwarded without being parsed.
+    /// From here on the connection's bytes are relayed without parsing.
     pub fn tunnel(&mut self, now: Instant, slot: Slot) {
         if self.stage(slot).is_some_and(|stage| stage != Stage::Closed) {
             self.set(now, slot, Stage::Tunnel);
@@ -346,12 +352,14 @@ impl Admission {
         self.forget(&connection);
     }
 
-    /// Looks at how fast connections move. To be called every [`SWEEP_EVERY`].
+    /// Measures each connection's rate, and closes slow ones once half of the room is taken. A driver
+    /// should call it every [`SWEEP_EVERY`].
     pub fn sweep(&mut self, now: Instant) {
         let is_crowded = self.is_crowded();
         let mut slow = Vec::new();
         for (at, connection) in self.slots.iter_mut().enumerate() {
             let Some(connection) = connection else { continue };
+            // Always measured, so that the rates are known as soon as room becomes scarce.
             if connection.is_slow(now) && is_crowded {
                 slow.push(Slot(at));
             }
@@ -361,13 +369,15 @@ impl Admission {
         }
     }
 
-    /// The next connection to be closed, and why. It counts no more, but must still [`leave`](Self::leave).
+    /// The next connection to be closed, and why. It is no longer counted, but must still
+    /// [`leave`](Self::leave).
     pub fn poll_closed(&mut self) -> Option<(Slot, Closed)> {
         self.closed.pop_front()
     }
 
-    /// Whether an eighth of the room is free again, or could be made free: what a driver waits for that has
-    /// stopped listening, so that it does not do so for each connection anew.
+    /// Whether an eighth of the room is free or can be freed. A driver that has stopped listening for
+    /// lack of room waits for this. Without that margin it would start and stop again with each
+    /// connection.
     pub fn is_relieved(&self, now: Instant) -> bool {
         let fixed = |it: &&Connection| it.stage != Stage::Closed && it.rank(now).is_none();
         let (mut count, mut bytes) = (0, 0);
@@ -378,22 +388,22 @@ impl Admission {
         count <= self.connections_max / 8 * 7 && bytes <= self.budget / 8 * 7
     }
 
-    /// Connections at this time.
+    /// How many connections are open.
     pub fn len(&self) -> usize {
         self.open
     }
 
-    /// Whether there is no connection.
+    /// Whether no connection is open.
     pub fn is_empty(&self) -> bool {
         self.open == 0
     }
 
-    /// What all connections are charged for, in bytes.
+    /// The memory for which all connections are charged, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes + self.windows
     }
 
-    /// What was counted since the start.
+    /// The counts since the start.
     pub fn counters(&self) -> Counters {
         Counters { bytes: self.bytes(), ..self.counters }
     }
@@ -427,7 +437,8 @@ impl Admission {
         Some(self.slots.get(slot.0)?.as_ref()?.stage)
     }
 
-    /// Lets a connection take more, if there is room or room can be made.
+    /// Moves a connection to a stage that may need more memory. False if there is no room and none can
+    /// be made.
     fn grow(&mut self, now: Instant, slot: Slot, stage: Stage) -> bool {
         let Some(before) = self.stage(slot).filter(|stage| *stage != Stage::Closed) else {
             return false;
@@ -449,7 +460,8 @@ impl Admission {
         self.windows = self.windows - before.extra() + stage.extra();
     }
 
-    /// Makes room, by closing others than `spared` if it must. If even that is not enough, none is closed.
+    /// Makes room, if necessary by closing connections other than `spared`. If closing all that may be
+    /// closed is not enough, none is closed.
     fn make_room(&mut self, now: Instant, need: Need, spared: Option<Slot>) -> bool {
         let is_enough = |open: usize, taken: u64| {
             open + need.slots <= self.connections_max && taken + need.bytes <= self.budget
@@ -474,7 +486,7 @@ impl Admission {
         has_room
     }
 
-    /// Makes room for one more connection of a client that has its share, by closing one of its own.
+    /// Makes room for one more connection of a client at its limit, by closing another of the same client.
     fn make_room_of(&mut self, now: Instant, network: Option<Network>) -> bool {
         let victim = self.closable(now, |_, it| it.network == network).into_iter().min();
         if let Some((why, _, slot)) = victim {
@@ -483,7 +495,8 @@ impl Admission {
         victim.is_some()
     }
 
-    /// What may be closed; the first to be closed is the least.
+    /// The connections for which `is_meant` is true and which may be closed. The smallest value is
+    /// closed first.
     fn closable(
         &self,
         now: Instant,
@@ -527,12 +540,12 @@ impl Admission {
 }
 
 impl Connection {
-    /// Why it would be closed if room were needed; `None`: it would not be.
+    /// The reason for which the connection may be closed if room is needed; `None` if it may not be closed.
     fn rank(&self, now: Instant) -> Option<Closed> {
         match self.stage {
             Stage::Idle => Some(Closed::Idle),
             Stage::Head => Some(Closed::Head),
-            // Not even a first byte: it is no more than a head that does not come.
+            // A tunnel without a first byte is treated like a head that does not arrive.
             Stage::Tunnel if self.meter.total() == 0 => Some(Closed::Head),
             Stage::Tunnel => {
                 let is_quiet = self.pace.last() == self.meter.total();
@@ -542,7 +555,7 @@ impl Connection {
         }
     }
 
-    /// Looks at how fast it moves. Who waits for us is not slow.
+    /// Measures the connection's rate. A client that waits for us is not slow.
     fn is_slow(&mut self, now: Instant) -> bool {
         let total = self.meter.total();
         let is_measured = match self.stage {
@@ -572,7 +585,7 @@ impl Pace {
         self.totals[(self.count - 1) % PACE_SWEEPS]
     }
 
-    /// Notes one more total, a sweep after the last; whether too little has moved over all of them.
+    /// Adds the total of the present sweep. True if too few bytes have moved over all of the last sweeps.
     fn is_slow(&mut self, total: u64) -> bool {
         let at = self.count % PACE_SWEEPS;
         let first = std::mem::replace(&mut self.totals[at], total);
@@ -601,7 +614,7 @@ mod tests {
         admission.arrive(at(seconds), client(last), Arc::default())
     }
 
-    /// Connections of ten clients that wait for their origin, until no more are taken in.
+    /// Adds connections of ten clients, which all wait for their origin, until no more are accepted.
     fn fill(admission: &mut Admission) -> Vec<Slot> {
         let mut slots = Vec::new();
         for last in (0..10).cycle() {
@@ -629,7 +642,7 @@ mod tests {
         assert!(!admission.is_relieved(at(1)));
         slots.iter().for_each(|slot| admission.leave(*slot));
         assert!(admission.is_empty() && admission.bytes() == 0 && admission.networks.is_empty());
-        // With much memory the number counts.
+        // With ample memory, the number of connections is the limit.
         let mut admission = Admission::new(64, 1 << 30);
         assert_eq!(fill(&mut admission).len(), 64);
     }
@@ -656,11 +669,11 @@ mod tests {
         let slots = fill(&mut admission);
         admission.end(at(1), slots[0]);
         admission.end(at(2), slots[1]);
-        // What the two need no more is enough for another …
+        // The memory that the two idle connections have released is enough for another …
         let late = arrive(&mut admission, 3, 99).unwrap();
         assert!(admission.begin(at(3), late).is_some());
         assert_eq!(closed(&mut admission), []);
-        // … and then not for the next request of the first.
+        // … but then not for the next request of the first, too.
         assert!(admission.begin(at(4), slots[0]).is_some());
         assert_eq!(closed(&mut admission), [(slots[1], Closed::Idle)]);
         assert_eq!(arrive(&mut admission, 5, 99), Err(Refused::Full));
@@ -692,7 +705,7 @@ mod tests {
         admission.end(at(2), greedy[4]);
         assert!(arrive(&mut admission, 3, 1).is_ok());
         assert_eq!(closed(&mut admission), [(greedy[4], Closed::Idle)]);
-        // This machine may have all.
+        // Clients on this machine may use all connections.
         for _ in 20..160 {
             assert!(admission.arrive(at(4), None, Arc::default()).is_ok());
         }
@@ -721,10 +734,11 @@ mod tests {
         for (last, meter) in meters.iter().enumerate() {
             slots.push(admission.arrive(at(0), client(last as u8), Arc::clone(meter)).unwrap());
         }
-        // A head, an answer that the client does not take, one that waits for us, one that moves.
+        // The first has an incomplete head, the second's client does not read, the third waits for us,
+        // and the fourth's client reads fast enough.
         slots[1..].iter().for_each(|slot| assert!(admission.begin(at(0), *slot).is_some()));
         meters[1].waits();
-        // What it took at once does not count for longer than a minute.
+        // A burst counts for no longer than a minute.
         meters[1].moved(1 << 20);
         for seconds in (5..=60).step_by(5) {
             meters[3].waits();

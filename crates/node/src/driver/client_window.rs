@@ -1,7 +1,8 @@
-//! How much of an answer is on its way to a client, and when there is credit for more.
+//! The window of one response: how much of it may be in flight to the client, and when the engine gets more
+//! credit.
 
-/// What may be on its way to one client, as [`Admission::begin`](super::admission::Admission::begin) says,
-/// and what the client has taken of it. In bytes.
+/// The window that [`Admission::begin`](super::admission::Admission::begin) granted to a response, and
+/// how much the client has read since the last credit. In bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClientWindow {
     bytes: u64,
@@ -9,17 +10,18 @@ pub struct ClientWindow {
 }
 
 impl ClientWindow {
-    /// Of so many bytes, which are the first credit.
+    /// A window of `bytes`, all of them given to the engine as its first credit.
     pub fn new(bytes: u64) -> Self {
         Self { bytes, owed: 0 }
     }
 
-    /// The client took some of the answer.
+    /// The client has read this many more bytes of the response.
     pub fn took(&mut self, bytes: u64) {
         self.owed += bytes;
     }
 
-    /// The credit to give for what was taken: in larger portions, but all of it once nothing waits to be taken.
+    /// The credit to return to the engine for bytes that the client has read: half a window or more at
+    /// a time, and all of it if no bytes wait for the client (`nothing_waits`).
     pub fn give_back(&mut self, nothing_waits: bool) -> Option<u64> {
         let is_due = self.owed > 0 && (nothing_waits || self.owed >= self.bytes / 2);
         is_due.then(|| std::mem::take(&mut self.owed))

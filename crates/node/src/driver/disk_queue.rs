@@ -32,14 +32,15 @@ impl Waiting {
 pub struct DiskQueue(VecDeque<Waiting>);
 
 impl DiskQueue {
-    /// There was no room for this write. The engine is making room, or will once it hears of the writes
-    /// before.
+    /// There was no room for this write. The engine is making room, or will do so once it gets the results of
+    /// earlier writes.
     pub fn wait(&mut self, waiting: Waiting) {
         self.0.push_back(waiting);
     }
 
-    /// A segment was rewritten, or its rewriting failed: the waiting writes, to be tried again in this order. If
-    /// the engine makes more room (`makes_room`), a write that finds none yet may wait for the next segment.
+    /// A segment was rewritten, or rewriting it failed. Returns the waiting writes, which the driver
+    /// must retry in this order. If the engine makes more room (`makes_room`), their timeout starts
+    /// again: a write that still finds no room may wait for the next segment.
     pub fn take(&mut self, now: Instant, makes_room: bool) -> VecDeque<Waiting> {
         if makes_room {
             self.0.iter_mut().for_each(|waiting| waiting.until = now + ROOM_TIMEOUT);

@@ -3,13 +3,14 @@
 use std::time::Duration;
 use wire::Instant;
 
-/// The timeout of a dial to an origin, if there is nothing else to dial.
+/// The timeout of a connection attempt to an origin's only or last address. If an origin has several
+/// addresses, the attempts to the others get less time.
 pub const DIAL_MAX: Duration = Duration::from_secs(20);
-/// The timeout for a response's head, once the origin has the whole request. It is as long as other
-/// proxies' timeouts, since some origins respond only when they have news (long polling).
+/// The timeout for a response's head, once the origin has the whole request. Some origins respond only when
+/// they have news (long polling), so it is as long as the read timeouts of other HTTP proxies.
 pub const HEAD_MAX: Duration = Duration::from_secs(15 * 60);
-/// The longest pause within a response's content: some origins send only when they have news. An
-/// origin that vanished is noticed earlier, by the connection itself.
+/// The longest pause within a response's content: some origins send only when they have news. TCP detects
+/// an origin that has vanished earlier than this.
 const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// The credit for one response's content. The content is read as far as the engine grants credit; its

@@ -7,15 +7,17 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use wire::Instant;
 
-/// Unread bytes below the read threshold are read after this long, since no more may come. Longer than
-/// Linux delays an acknowledgement, so that a sender which waits for one does not wait for us.
+/// Unread bytes below the read threshold are read after this long, since no more may arrive. It is
+/// longer than Linux delays an acknowledgement. A sender that waits for an acknowledgement thus does
+/// not wait for our read.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// What the engine wants of one link. Lengths are in bytes.
+/// The engine's pending outputs for one link. Lengths are in bytes.
 #[derive(Debug, Default)]
 pub struct LinkBuffer {
     granted: u64,
-    /// The read threshold: less than this stays unread for a while. The engine sets it anew for each read.
+    /// The read threshold: fewer bytes than this stay unread for up to [`GATHER`]. The engine sets the
+    /// threshold before each read.
     gathers: u64,
     /// Until when bytes below the read threshold stay unread.
     gathering: Option<Instant>,
@@ -25,7 +27,7 @@ pub struct LinkBuffer {
 }
 
 impl LinkBuffer {
-    /// Takes in an output of the engine for this link. True if the socket may need attention.
+    /// Applies an output of the engine for this link. True if the driver must look at the socket.
     pub fn take(&mut self, output: LinkOutput) -> bool {
         match output {
             LinkOutput::Write(_, bytes) => self.queue.push_back(bytes),
@@ -47,19 +49,22 @@ impl LinkBuffer {
         std::mem::take(&mut self.turns_bulk)
     }
 
-    /// Whether the engine has hung up. Queued bytes are still sent; the engine gets no more inputs of this link.
+    /// Whether the engine has hung up. Queued bytes are still sent; the engine gets no more inputs of
+    /// this link.
     pub fn is_hung_up(&self) -> bool {
         self.is_hung_up
     }
 
-    /// Whether the engine has hung up and all queued bytes are written. The driver then shuts down the sending
-    /// side, and reads and discards until the other side ends too: a socket closed with unread bytes resets
-    /// the connection, which can lose bytes it sent. Before that the driver reads nothing.
+    /// Whether the engine has hung up and all queued bytes are written. The driver then shuts down the
+    /// sending side, and reads and discards until the peer ends its side too. A socket that is closed
+    /// with unread bytes resets the connection, and sent bytes can be lost. After a hang-up the driver
+    /// reads nothing before this.
     pub fn is_parting(&self) -> bool {
         self.is_hung_up && self.is_written()
     }
 
-    /// The most bytes to read at one time. Zero: the engine takes nothing now, not even the end.
+    /// The most bytes to read at one time. Zero: the engine accepts no input of this link now, not even
+    /// its end.
     pub fn most(&self) -> u64 {
         self.granted.min(READ_MAX as u64)
     }
@@ -69,8 +74,9 @@ impl LinkBuffer {
         self.gathers.min(self.granted)
     }
 
-    /// Whether to leave `unread` bytes (zero is possible after a read) in the socket for now: they are fewer than
-    /// [`least`](Self::least), and more may come. At the end of the stream, the bytes are read at once.
+    /// Whether to leave `unread` bytes (zero is possible after a read) in the socket for now: they are
+    /// fewer than [`least`](Self::least), and more may arrive. At the end of the stream, they are read
+    /// at once.
     pub fn leaves(&mut self, now: Instant, unread: u64, is_ended: bool) -> bool {
         !is_ended && unread < self.least() && now < *self.gathering.get_or_insert(now + GATHER)
     }

@@ -1,9 +1,10 @@
 //! Connections with peers: how many there are, and how much of each is in memory.
 //!
-//! The engine bounds the links that it has not hung up, so a driver takes in every one that comes: only the
-//! engine knows whose place another may take. What a driver has beyond those are farewells, links that are
-//! hung up and whose last bytes are still to be sent. They are bounded here, and the oldest ends first:
-//! else one who connects and never closes would hold all places of a driver.
+//! The engine limits the links that it has not hung up, because only it knows which link may replace
+//! which. So a driver accepts every incoming link for which it has a place. Beyond these links, a
+//! driver has *farewells*: links that are hung up, but whose last bytes are still being sent. They are
+//! limited here, and the oldest ends first. Otherwise a peer that connects and never closes could
+//! occupy all of a driver's places.
 
 use super::shares::{Shares, connections_each};
 use crate::peers::{DIALS_MAX, HANDSHAKES_MAX, PEERS_MAX};
@@ -11,41 +12,40 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Links that say farewell, at one time.
+/// The most farewells at one time.
 pub const FAREWELLS_MAX: usize = 32;
-/// Links that others made, at one time: those that have not said who they are; of each peer one for
-/// control, one for units, and one that waits beside it; one that waits for each of our dials; farewells.
+/// The most accepted links at one time: links in the handshake; for each peer one for control, one for units
+/// and one that waits to replace it; one that waits for each of our dials; farewells.
 pub const ACCEPTED_MAX: usize = HANDSHAKES_MAX + 3 * PEERS_MAX + DIALS_MAX + FAREWELLS_MAX;
-/// Links that we made, at one time: of each peer one for control and one for units; dials, and two more
-/// for those who are needed; farewells.
+/// The most dialled links at one time: for each peer one for control and one for units; dials, and two
+/// more to peers that are needed; farewells.
 pub const DIALLED_MAX: usize = 2 * PEERS_MAX + DIALS_MAX + 2 + FAREWELLS_MAX;
-/// A peer has this long to answer a dial.
+/// The timeout of a dial to a peer.
 pub const DIAL: Duration = Duration::from_secs(10);
-/// What was written before a hang-up has this long to be sent, and the other side to read it.
+/// The timeout of a farewell: until then the last bytes must be sent, and the peer must have read them.
 pub const LINGER: Duration = Duration::from_secs(5);
-/// The engine may have this many bytes on their way to a socket, at most …
+/// The engine may have at most this many bytes queued for a link's socket …
 const ROOM_MAX: u64 = 128 * 1024;
-/// … and at least, however many links there are …
+/// … and at least this many, even where there are many links …
 const ROOM_MIN: u64 = 16 * 1024;
-/// … which share this many.
+/// … and between the two an equal share of this many.
 const ROOMS: u64 = 1024 * 1024;
 
-/// How many bytes the engine may have on their way to the socket of a new link, where there are this many
-/// links.
+/// How many bytes the engine may have queued for the socket of a new link, if there are this many links.
 pub fn room(links: usize) -> u64 {
     (ROOMS / links.max(1) as u64).clamp(ROOM_MIN, ROOM_MAX)
 }
 
-/// Which place a link has, until its farewell is over.
+/// The kind of place that a link occupies until the end of its farewell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// One of those for whoever connects, from this address.
+    /// A place for an accepted link, from this address.
     Accepted(IpAddr),
-    /// One of those for dials.
+    /// A place for a dialled link.
     Dialled,
 }
 
-/// Places that are taken.
+/// The places that are taken.
 #[derive(Debug, Default)]
 pub struct Places {
     accepted: usize,
@@ -54,12 +54,13 @@ pub struct Places {
 }
 
 impl Places {
-    /// Whether one who has connected can have a place. If not, a driver waits for one.
+    /// Whether there is a place for another accepted link. If not, the driver does not accept until there is.
     pub fn is_vacant(&self) -> bool {
         self.accepted < ACCEPTED_MAX
     }
 
-    /// Takes a place, if there is one, and the peer's address has not its share of all. This machine may have all.
+    /// Takes a place. False if there is none, or if the peer's address already has its share. Loopback
+    /// addresses have no share: they may take all places.
     #[must_use]
     pub fn take(&mut self, place: Place) -> bool {
         let may = match place {
@@ -81,7 +82,7 @@ impl Places {
         may
     }
 
-    /// Gives a place back that was taken.
+    /// Releases a place that was taken.
     pub fn release(&mut self, place: Place) {
         match place {
             Place::Dialled => self.dialled -= 1,
@@ -92,13 +93,13 @@ impl Places {
         }
     }
 
-    /// Whether nobody has any.
+    /// Whether no place is taken.
     pub fn is_empty(&self) -> bool {
         self.accepted + self.dialled == 0 && self.by_peer.is_empty()
     }
 }
 
-/// Links that are hung up and not over yet, the oldest first.
+/// Links that are hung up but have not ended, the oldest first.
 #[derive(Debug)]
 pub struct Farewells<K>(VecDeque<K>);
 
@@ -109,13 +110,14 @@ impl<K> Default for Farewells<K> {
 }
 
 impl<K> Farewells<K> {
-    /// A link says farewell. If there are too many, the oldest is given out: it ends now.
+    /// A link was hung up. If there are too many farewells, returns the oldest link, which the driver
+    /// ends now.
     pub fn begin(&mut self, link: K) -> Option<K> {
         self.0.push_back(link);
         if self.0.len() > FAREWELLS_MAX { self.0.pop_front() } else { None }
     }
 
-    /// Links are over: those that this says of.
+    /// Removes the links for which `is_over` is true.
     pub fn end(&mut self, is_over: impl Fn(&K) -> bool) {
         self.0.retain(|link| !is_over(link));
     }
@@ -128,7 +130,7 @@ mod tests {
     #[test]
     fn few_links_have_all_the_room_they_can_use_and_many_share_little() {
         assert_eq!((room(0), room(8)), (ROOM_MAX, ROOM_MAX));
-        // Of each peer one for control and one for units, and none takes anything.
+        // Each peer has one link for control and one for units, and no peer reads anything.
         let all: u64 = (1..=2 * PEERS_MAX).map(room).sum();
         assert!(all < 5 << 20, "{all}");
     }

@@ -24,8 +24,8 @@ use std::time::Duration;
 
 /// How often the engine is told the date.
 pub const CLOCK_EVERY: Duration = Duration::from_secs(30);
-/// This many bytes of a client's head are read at one time, at most.
+/// The most bytes of a client's head to read at one time.
 pub const HEAD_READ_MAX: usize = 4096;
-/// This many bytes of a link or of an origin's answer are read at one time, at most: so little may come of an
-/// answer beyond what was granted.
+/// The most bytes of a link or of an origin's response to read at one time. A response can exceed its
+/// credit by no more than one read.
 pub const READ_MAX: usize = 64 * 1024;

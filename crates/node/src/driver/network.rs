@@ -1,4 +1,4 @@
-//! Whom a share is counted for.
+//! What counts as one client when connections are limited per client.
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,5 +1,5 @@
-//! Connections to origins that wait for their next request: whose request may use one, how many there
-//! are, for how long, and when they are dead.
+//! Idle connections to origins: which requests may use one, how many are kept, for how long, and when a
+//! change of route makes them useless.
 
 use crate::routes::RouteTable;
 use crate::{Caller, Dial, Fetch};
@@ -14,8 +14,8 @@ const IDLE_EACH_MAX: usize = 4;
 /// … and in all.
 const IDLE_ALL_MAX: usize = 128;
 
-/// The destination of a connection, the kind of client it was made for, and its route out of the mesh. Another
-/// kind of client may not use it: the connection may lead where that client may not go.
+/// The destination of a connection, the kind of client it was made for, and its route out of the mesh.
+/// Another kind of client may not use the connection: its destination may be forbidden to that client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
     dial: Dial,
@@ -23,8 +23,8 @@ pub struct Made {
     way: u64,
 }
 
-/// Idle connections and their destinations. The driver closes the connections that `follow`, `expire` and
-/// `put` return.
+/// Idle connections and their destinations. The driver closes the connections that [`follow`](Self::follow),
+/// [`expire`](Self::expire) and [`put`](Self::put) return.
 #[derive(Debug)]
 pub struct OriginPool<C> {
     /// The longest idle is first.
@@ -53,8 +53,8 @@ impl<C> OriginPool<C> {
         Made { dial: fetch.dial.clone(), caller: fetch.caller, way: self.way }
     }
 
-    /// The route to the gateway has changed to this one. If it leaves the mesh elsewhere than before, every
-    /// connection is dead without notice, because the new exit's address translation does not know it.
+    /// The route to the gateway has changed to `routes`. If it leaves the mesh elsewhere than before, all
+    /// connections are dead without notice: the NAT at the new exit has no state for them.
     pub fn follow(&mut self, routes: &RouteTable) -> Vec<C> {
         if *routes == RouteTable::Nowhere {
             return Vec::new();
@@ -89,7 +89,8 @@ impl<C> OriginPool<C> {
         self.idle.iter().any(|idle| holds(&idle.connection))
     }
 
-    /// The connection used last, if the request may be sent again: the origin may be closing the connection.
+    /// The most recently used connection. `None` if the request is not repeatable: the origin may be
+    /// closing the connection, and then the request must be sent again.
     pub fn take(&mut self, fetch: &Fetch, has_content: bool) -> Option<C> {
         if has_content || !fetch.method.is_idempotent() {
             return None;

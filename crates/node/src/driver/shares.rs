@@ -1,10 +1,10 @@
-//! One client's or peer's share of a resource that all of them use.
+//! One client's or peer's share of a common resource.
 
 use std::collections::BTreeMap;
 
-/// One holder may have this fraction (an eighth) of all …
+/// One holder may have this fraction (an eighth) of the resource …
 const SHARE: usize = 8;
-/// … but always this many connections.
+/// … and of connections at least this many.
 const EACH_MIN: usize = 16;
 
 /// One holder's share of `all`.
@@ -12,12 +12,12 @@ pub const fn share(all: usize) -> usize {
     all / SHARE
 }
 
-/// How many connections one holder may have, where there may be `all`.
+/// How many of `all` connections one holder may have.
 pub fn connections_each(all: usize) -> usize {
     share(all).max(EACH_MIN)
 }
 
-/// How many each holder has; a holder without any is not listed.
+/// How much each holder has; a holder that has none is not listed.
 #[derive(Debug)]
 pub struct Shares<K>(BTreeMap<K, usize>);
 
@@ -28,17 +28,17 @@ impl<K> Default for Shares<K> {
 }
 
 impl<K: Ord> Shares<K> {
-    /// How many a holder has.
+    /// How much a holder has.
     pub fn of(&self, whom: &K) -> usize {
         self.0.get(whom).copied().unwrap_or(0)
     }
 
-    /// A holder has one more.
+    /// Adds one to what a holder has.
     pub fn add(&mut self, whom: K) {
         *self.0.entry(whom).or_default() += 1;
     }
 
-    /// A holder has one less.
+    /// Takes one from what a holder has.
     pub fn release(&mut self, whom: &K) {
         match self.0.get_mut(whom) {
             Some(taken) if *taken > 1 => *taken -= 1,
@@ -46,7 +46,7 @@ impl<K: Ord> Shares<K> {
         }
     }
 
-    /// Whether no holder has any.
+    /// Whether no holder has anything.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
