@@ -36,7 +36,7 @@ impl Writer {
     }
 }
 
-/// Takes bytes off the front; `None` where there are too few.
+/// Takes bytes off the front; returns `None` if there are too few.
 pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

@@ -4,10 +4,11 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wire::Date;
 
-/// Reads a date; `None` for what is none. Caches read names in any case (RFC 9111 §4.2).
+/// Reads a date; `None` if the text is not a date. Caches should read the names of days, months and the zone
+/// in any case (RFC 9111 §4.2).
 pub fn parse(text: &str) -> Option<Date> {
     let text = text.trim();
-    // Nearly all are written as they should be.
+    // Nearly all dates are already capitalised as the RFC has them.
     let date = httpdate::parse_http_date(text);
     let date = date.or_else(|_| httpdate::parse_http_date(&capitalised(text))).ok()?;
     Some(Date::from_unix(date.duration_since(UNIX_EPOCH).ok()?.as_secs()))
@@ -33,7 +34,7 @@ pub fn format(date: Date) -> HeaderValue {
     HeaderValue::try_from(text).expect("a date is ASCII")
 }
 
-/// The date in a header that stands once; `None` if it is absent, doubled or unreadable.
+/// The date in a header field; `None` if the field is absent, repeated or unreadable.
 pub fn header(headers: &HeaderMap, name: HeaderName) -> Option<Date> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;

@@ -1,47 +1,48 @@
-//! `Cache-Control` and its elders, parsed (RFC 9111 §5.2, §5.4).
+//! `Cache-Control` and its predecessor `Pragma`, parsed (RFC 9111 §5.2, §5.4).
 //!
-//! Where a value cannot be understood, the reading that caches less is taken (§4.2.1).
+//! A malformed value is read in the way that caches less (§4.2.1).
 
 use http::{HeaderMap, header};
 
-/// The longest time span that is told apart from "for ever" (RFC 9111 §1.2.2), in seconds.
+/// The longest time span, in seconds: longer ones are read as this (RFC 9111 §1.2.2).
 const SPAN_MAX: u64 = 1 << 31;
 
 /// What `Cache-Control` says, in a request or a response. Time spans are in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheControl {
-    /// Neither the message nor its answer may be stored.
+    /// Must not be stored; in a request, its response must not be stored either.
     pub no_store: bool,
-    /// Not to be used without asking the origin. With field names it counts as without (§5.2.2.4).
+    /// Must not be used without revalidation at the origin. Field names in it are ignored, so that it
+    /// covers the whole response (§5.2.2.4).
     pub no_cache: bool,
-    /// For one user only. With field names it counts as without (§5.2.2.7).
+    /// For one user only. Field names in it are ignored, so that it covers the whole response (§5.2.2.7).
     pub private: bool,
-    /// May be stored even where it otherwise might not.
+    /// May be stored even if it otherwise might not (§5.2.2.9).
     pub public: bool,
-    /// Once stale, never used without asking.
+    /// Once stale, must not be used without revalidation.
     pub must_revalidate: bool,
-    /// The same, for shared caches.
+    /// Like `must_revalidate`, for shared caches only.
     pub proxy_revalidate: bool,
-    /// Stored only by a cache that knows the status code.
+    /// May be stored only by a cache that understands the status code.
     pub must_understand: bool,
-    /// The client wants a stored answer or none.
+    /// The client wants a stored response or none.
     pub only_if_cached: bool,
-    /// How long it is fresh; in a request, how old the answer may be.
+    /// How long the response is fresh; in a request, how old the response may be.
     pub max_age: Option<u64>,
-    /// How long it is fresh in a shared cache.
+    /// How long the response is fresh in a shared cache.
     pub s_maxage: Option<u64>,
-    /// How long the answer must still be fresh.
+    /// How long the response must still be fresh.
     pub min_fresh: Option<u64>,
-    /// How long the answer may have been stale; a bare `max-stale` is [`u64::MAX`].
+    /// How long the response may have been stale; a bare `max-stale` is [`u64::MAX`].
     pub max_stale: Option<u64>,
-    /// How long a stale answer may be used while it is being revalidated (RFC 5861 §3).
+    /// How long a stale response may be used while it is being revalidated (RFC 5861 §3).
     pub stale_while_revalidate: Option<u64>,
-    /// How long a stale answer may be used when the origin fails (RFC 5861 §4).
+    /// How long a stale response may be used when the origin fails (RFC 5861 §4).
     pub stale_if_error: Option<u64>,
 }
 
 impl CacheControl {
-    /// What a request asks for; `Pragma: no-cache` counts where there is no `Cache-Control`.
+    /// Reads a request's directives; `Pragma: no-cache` counts if there is no `Cache-Control`.
     pub fn of_request(headers: &HeaderMap) -> Self {
         let mut parsed = Self::of_response(headers);
         if !headers.contains_key(header::CACHE_CONTROL) {
@@ -54,11 +55,11 @@ impl CacheControl {
         parsed
     }
 
-    /// What a response permits.
+    /// Reads a response's directives.
     pub fn of_response(headers: &HeaderMap) -> Self {
         let mut parsed = Self::default();
         for line in headers.get_all(header::CACHE_CONTROL) {
-            // Directives are ASCII; a line with other bytes is read as far as that goes.
+            // Directives are ASCII. In a line with other bytes, the ASCII directives still count.
             let text = String::from_utf8_lossy(line.as_bytes());
             for directive in (Directives { rest: &text }) {
                 parsed.take(directive.0, directive.1);
@@ -88,7 +89,7 @@ impl CacheControl {
     }
 }
 
-/// Of two contradicting spans the shorter counts, and what is no span counts as none at all.
+/// Of two contradictory spans the shorter counts; a malformed span counts as zero.
 fn shorter(known: &mut Option<u64>, value: Option<&str>) {
     let span = value.and_then(span).unwrap_or(0);
     *known = Some(known.map_or(span, |known| known.min(span)));
@@ -118,7 +119,8 @@ impl<'a> Iterator for Directives<'a> {
         self.rest = rest;
         Some(match item.split_once('=') {
             None => (item.trim(), None),
-            // White space around `=` is an error (RFC 9110 §5.6.6): the value stays unreadable.
+            // White space around `=` is an error (RFC 9110 §5.6.6): it stays in the value, which is
+            // then malformed.
             Some((name, value)) => (name.trim(), Some(unquoted(value.trim_end()))),
         })
     }

@@ -1,9 +1,9 @@
-//! Header fields as peers say them.
+//! Converts header fields between HTTP and the peers' protocol.
 
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 use wire::peer::Field;
 
-/// Header fields as HTTP has them; `None` if they are none.
+/// HTTP header fields of a peer's message; `None` if a name or value is not valid in HTTP.
 pub fn headers(fields: &[Field]) -> Option<HeaderMap> {
     let mut headers = HeaderMap::with_capacity(fields.len());
     for (name, value) in fields {
@@ -13,7 +13,7 @@ pub fn headers(fields: &[Field]) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// Header fields as peers say them.
+/// Header fields in the form of a peer's message.
 pub fn fields(headers: &HeaderMap) -> Vec<Field> {
     let field = |(name, value): (&HeaderName, &HeaderValue)| {
         (name.as_str().to_owned(), value.as_bytes().to_vec())

@@ -6,13 +6,13 @@ use super::record::Record;
 use http::{HeaderMap, StatusCode, header};
 use wire::Date;
 
-/// A response without explicit lifetime is fresh for this share of the time since it was last
-/// modified (RFC 9111 §4.2.2 names a tenth as typical) …
+/// A response without explicit lifetime is fresh for this share (a tenth, as RFC 9111 §4.2.2 suggests)
+/// of the time since it was last modified …
 const HEURISTIC_SHARE: u64 = 10;
 /// … but not longer than this, in seconds.
 const HEURISTIC_MAX: u64 = 86_400;
 
-/// Seconds of freshness that the origin gave, if it gave any.
+/// The freshness lifetime that the origin gave, in seconds, if it gave one.
 pub fn explicit_lifetime(
     headers: &HeaderMap,
     control: &CacheControl,
@@ -22,20 +22,20 @@ pub fn explicit_lifetime(
         return Some(seconds);
     }
     headers.contains_key(header::EXPIRES).then(|| {
-        // An unreadable or doubled date means "already expired" (§5.3).
+        // An unreadable or repeated date means "already expired" (§5.3).
         let expires = date::header(headers, header::EXPIRES).unwrap_or_default();
         expires.since(date::header(headers, header::DATE).unwrap_or(received))
     })
 }
 
-/// Whether the origin itself says when it has to be asked again: after a lifetime above zero, or each time.
-/// A lifetime of zero does not say so: what is stale is still used where the origin is out of reach (§4.2.4),
-/// or where a request permits it (§5.2.1.2).
+/// Whether the origin itself says when the response must be revalidated: after a lifetime above zero,
+/// or before each use. A lifetime of zero does not say so. A stale response may still be used if the
+/// origin is out of reach (§4.2.4), or if a request permits it (§5.2.1.2).
 pub fn is_ruled(headers: &HeaderMap, control: &CacheControl, received: Date) -> bool {
     control.no_cache || explicit_lifetime(headers, control, received).is_some_and(|it| it > 0)
 }
 
-/// Seconds for which it is fresh, from the time at which the origin made it.
+/// The record's freshness lifetime in seconds, from the time at which the origin generated the response.
 pub fn lifetime(record: &Record, control: &CacheControl) -> u64 {
     explicit_lifetime(&record.headers, control, record.received).unwrap_or_else(|| {
         if heuristic(record.status) || control.public { heuristic_lifetime(record) } else { 0 }
@@ -54,11 +54,11 @@ pub fn heuristic(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
-/// Seconds since the origin made or confirmed it (§4.2.3).
+/// The record's age: seconds since the origin generated or validated the response (§4.2.3).
 pub fn age(record: &Record, now: Date) -> u64 {
     let said =
         header_age(&record.headers).max(record.carried) + record.received.since(record.requested);
-    // An origin's clock is only compared with ours if ours is right.
+    // The origin's clock is compared with ours only if ours was right when the response arrived.
     let apparent = match date::header(&record.headers, header::DATE) {
         Some(made) if record.clocked => record.received.since(made),
         _ => 0,
@@ -66,7 +66,7 @@ pub fn age(record: &Record, now: Date) -> u64 {
     said.max(apparent).saturating_add(now.since(record.received))
 }
 
-/// The first value of `Age` counts; what is no number counts as none (§5.1).
+/// The value of `Age`: the first counts, and a malformed value counts as zero (§5.1).
 pub fn header_age(headers: &HeaderMap) -> u64 {
     let Some(Ok(text)) = headers.get(header::AGE).map(|value| value.to_str()) else { return 0 };
     span(text.split(',').next().unwrap_or_default().trim()).unwrap_or(0)

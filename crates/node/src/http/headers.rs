@@ -1,8 +1,8 @@
-//! Header fields on their way through an intermediary (RFC 9110 §7.6), and what we add.
+//! The header fields that an intermediary removes (RFC 9110 §7.6), and those that it adds.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header};
 
-/// Fields that end at the next hop whether `Connection` names them or not.
+/// Fields that are never forwarded, whether `Connection` names them or not.
 const HOP_BY_HOP: [HeaderName; 9] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -15,20 +15,20 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     header::UPGRADE,
 ];
 
-/// Whether no field is about the way, or about how long the content is: records have none.
+/// Whether no field is hop-by-hop and none is `Content-Length`, as in a record.
 pub fn is_end_to_end(headers: &HeaderMap) -> bool {
     !headers.contains_key(header::CONTENT_LENGTH)
         && !HOP_BY_HOP.iter().any(|name| headers.contains_key(name))
 }
 
-/// The fields without those that end here.
+/// A copy of the fields without the hop-by-hop fields.
 pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();
     strip_hop_by_hop(&mut kept);
     kept
 }
 
-/// Removes the fields that end here.
+/// Removes the hop-by-hop fields.
 pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     if headers.contains_key(header::CONNECTION) {
         for name in connection_names(headers) {
@@ -40,7 +40,8 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// Removes the fields that an origin sets for one client: no other client may get them (RFC 6265 §4.1, RFC 9111 §7.3).
+/// Removes and returns the fields that set cookies. They are for one client: no other may get them (RFC 6265
+/// §4.1, RFC 9111 §7.3).
 pub fn take_cookies(headers: &mut HeaderMap) -> HeaderMap {
     let mut taken = HeaderMap::new();
     for name in [header::SET_COOKIE, HeaderName::from_static("set-cookie2")] {
@@ -57,28 +58,29 @@ fn connection_names(headers: &HeaderMap) -> Vec<HeaderName> {
     let names = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
     names
         .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-        // A `Connection` that names one of these would make the next hop misread the message.
+        // Without one of these fields, which a malicious `Connection` may name, the next hop would
+        // misread the message.
         .filter(|name| {
             ![header::CONTENT_LENGTH, header::HOST, header::CACHE_CONTROL].contains(name)
         })
         .collect()
 }
 
-/// Whether `Connection` asks for an upgrade, as WebSocket does. One to HTTP/2 is passed over: it is
-/// obsolete (RFC 9113 §3.1), optional, and would only hide what could be cached.
+/// Whether `Connection` asks for an upgrade, as WebSocket does. An upgrade to HTTP/2 is ignored: it is
+/// obsolete (RFC 9113 §3.1), optional, and would only hide responses that could be cached.
 pub fn wants_upgrade(headers: &HeaderMap) -> bool {
     headers.get(header::UPGRADE).is_some_and(|to| !to.as_bytes().eq_ignore_ascii_case(b"h2c"))
         && connection_names(headers).contains(&header::UPGRADE)
 }
 
-/// Adds us to `Via` (§7.6.3), by pseudonym and comment.
+/// Adds this router to `Via` (§7.6.3): `us` is its pseudonym and a comment.
 pub fn add_via(headers: &mut HeaderMap, version: Version, us: &str) {
     let number = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
     let via = HeaderValue::try_from(format!("{number} {us}")).expect("a token is ASCII");
     headers.append(header::VIA, via);
 }
 
-/// Whether the message has already passed us: a loop.
+/// Whether `Via` already names this router: a loop.
 pub fn passed(headers: &HeaderMap, us: &str) -> bool {
     headers.get_all(header::VIA).iter().any(|line| {
         line.to_str().is_ok_and(|text| {
@@ -88,7 +90,7 @@ pub fn passed(headers: &HeaderMap, us: &str) -> bool {
     })
 }
 
-/// `Content-Length`; the screen has seen to it that it is one number.
+/// `Content-Length`. The screen has already ensured that it is one number.
 pub fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }
@@ -103,7 +105,7 @@ pub fn add_status(headers: &mut HeaderMap, name: &str, detail: &str) {
     headers.append("cache-status", value);
 }
 
-/// Puts the members of the caches before us first (RFC 9211 §2).
+/// Adds the `Cache-Status` members of upstream caches, which come before ours (RFC 9211 §2).
 pub fn add_upstream(headers: &mut HeaderMap, status_line: &str) {
     if !status_line.is_empty()
         && let Ok(value) = HeaderValue::try_from(status_line)

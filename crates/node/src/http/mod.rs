@@ -1,8 +1,9 @@
 //! The rules of HTTP caching (RFC 9110, RFC 9111): heads in, decisions out.
 //!
-//! `storing` says what may be kept, `freshness` for how long, `reuse` whether it answers a request,
-//! `validate` and `ranges` what of it the client needs, `headers` what an intermediary changes, and
-//! `screen` what never reaches a parser. `record` is what is kept of a response beside its bytes.
+//! `storing` decides whether a response may be stored, `freshness` for how long it is fresh, and
+//! `reuse` whether it answers a request. `validate` and `ranges` find which part of it the client
+//! needs. `headers` has the fields that an intermediary changes. `screen` refuses messages before they
+//! reach a parser. `record` is a stored response without its content.
 
 mod bytes;
 mod date;

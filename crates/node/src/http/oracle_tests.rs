@@ -1,18 +1,21 @@
-//! Our rules held against those of `http-cache-semantics`, over random heads and ages.
+//! Compares our rules with those of the crate `http-cache-semantics` (the *oracle*), for random heads
+//! and ages.
 //!
-//! What differs deliberately is left out of what is drawn, or allowed for below:
+//! Our rules differ deliberately in these points, which the generators avoid or the tests below allow for:
 //!
-//! - status codes that it does not understand are stored where a lifetime is given (RFC 9111 §3);
-//! - `must-understand` lifts `no-store` (§5.2.2.3);
-//! - what has neither a lifetime nor a validator could never be used, and is not stored;
-//! - `Vary: *` is not stored, since nothing ever selects it (§4.1);
-//! - `Set-Cookie` needs an explicit lifetime, and then is as fresh as that says (§7.3 leaves it to us);
-//! - an age is also told by `Date` (§4.2.3), and a guessed lifetime ends after a day (§4.2.2);
-//! - `proxy-revalidate` and `s-maxage` forbid what is stale, not what is fresh (§5.2.2.8, §5.2.2.10),
-//!   and `no-cache` forbids it whatever `max-stale` says (§5.2.2.4);
+//! - a response with a status code that the oracle does not understand is stored if it has a lifetime (RFC 9111
+//!   §3);
+//! - `must-understand` overrides `no-store` (§5.2.2.3);
+//! - a response with neither a lifetime nor a validator could never be used, and is not stored;
+//! - a response with `Vary: *` is not stored, because no request ever selects it (§4.1);
+//! - a response with `Set-Cookie` needs an explicit lifetime, and is fresh for that long (§7.3 leaves the choice
+//!   to the cache);
+//! - `Date` counts towards the age, too (§4.2.3), and a heuristic lifetime is at most a day (§4.2.2);
+//! - `proxy-revalidate` and `s-maxage` forbid the use of stale responses, not of fresh ones (§5.2.2.8,
+//!   §5.2.2.10), and `no-cache` forbids it even if `max-stale` permits it (§5.2.2.4);
 //! - `max-stale=5` permits five seconds, not four (§5.2.1.2);
-//! - `Pragma` counts in requests alone, and only without `Cache-Control` (§5.4);
-//! - names of directives have no case, and contradictory ones mean the shorter span (§4.2.1);
+//! - `Pragma` counts in requests only, and only without `Cache-Control` (§5.4);
+//! - names of directives are case-insensitive, and of two contradictory spans the shorter counts (§4.2.1);
 //! - `immutable` is no lifetime (RFC 8246 §2).
 
 use super::date;
@@ -27,7 +30,7 @@ use std::time::{Duration, SystemTime};
 use wire::{Date, RecordId};
 
 const RECEIVED: Date = Date::from_unix(2_000_000_000);
-/// All that it understands.
+/// The status codes that the oracle understands.
 const STATUSES: [u16; 15] =
     [200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 404, 405, 410, 414, 501];
 
@@ -182,7 +185,8 @@ proptest! {
     #[test]
     fn we_store_what_the_oracle_stores(heads in heads()) {
         let mut lasting = heads.clone();
-        // The oracle takes these off the lifetime; they do not make a response unusable.
+        // The oracle subtracts `Age` from the lifetime, and `no-cache` sets it to zero. Neither makes a
+        // response unusable.
         lasting.1.remove(header::AGE);
         if let Some(control) = lasting.1.get_mut(header::CACHE_CONTROL) {
             let others = control.to_str().expect("ASCII").replace("no-cache", "no-transform");
@@ -204,7 +208,7 @@ proptest! {
         let mut row = Row::default();
         row.put(Rc::new(record.clone()));
         let (_, left) = record.age_and_freshness(now);
-        // At the very second the two differ.
+        // The two differ at exactly the permitted second (see `max-stale` above).
         if left <= 0 && says(next, &format!("max-stale={}", -left)) {
             return Ok(());
         }

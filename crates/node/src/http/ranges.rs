@@ -1,19 +1,19 @@
-//! Byte ranges: of stored content, and of what an answer holds (RFC 9110 §14).
+//! Byte ranges: those that requests ask for, and those that responses contain (RFC 9110 §14).
 
 use http::{HeaderMap, HeaderValue, header};
 use std::ops::Range;
 
-/// More ranges than this in one request are not honoured: the whole is sent (§14.2 permits it).
+/// A request with more ranges than this gets the whole content (§14.2 permits it).
 const RANGES_MAX: usize = 16;
 
-/// What a `Range` field asks of content of a known length.
+/// The ranges of content that a `Range` field asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
-    /// No ranges, or none that we honour: send it all.
+    /// No ranges, or none that we honour: send the whole content.
     Whole,
-    /// These bytes, in the order asked for; at least one, none of them empty.
+    /// These ranges, in the order of the request; at least one, none of them empty.
     Some(Vec<Range<u64>>),
-    /// None of the ranges touches the content: 416.
+    /// All ranges are outside the content: respond with 416.
     Unsatisfiable,
 }
 
@@ -30,7 +30,8 @@ pub fn parse(headers: &HeaderMap, length: u64) -> Ranges {
     if wanted.is_empty() {
         return Ranges::Unsatisfiable;
     }
-    // Overlapping ranges would send bytes twice: an attack rather than a need (§14.2).
+    // More bytes than the content has: overlapping ranges, which are more likely an attack than a need
+    // (§14.2).
     let sum: u64 = wanted.iter().map(|range| range.end - range.start).sum();
     if sum > length { Ranges::Whole } else { Ranges::Some(wanted) }
 }
@@ -41,17 +42,17 @@ pub fn content_range(range: &Range<u64>, length: u64) -> HeaderValue {
     HeaderValue::try_from(text).expect("digits are ASCII")
 }
 
-/// What a `Content-Range` says of a part.
+/// A parsed `Content-Range` field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentRange {
-    /// Where the part is; never empty.
+    /// The part's range; never empty.
     pub range: Range<u64>,
-    /// How long the whole is, if that is known; no shorter than the part reaches.
+    /// The length of the whole content, if it is known; at least the end of the range.
     pub whole: Option<u64>,
 }
 
 impl ContentRange {
-    /// Reads the field of a 206; `None` if there is none, or none of bytes that makes sense (RFC 9110 §14.4).
+    /// Reads the field of a 206; `None` if it is absent, malformed or not in bytes (RFC 9110 §14.4).
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let text = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
         let (place, whole) = text.strip_prefix("bytes ")?.trim().split_once('/')?;
@@ -80,7 +81,8 @@ impl Spec {
     }
 }
 
-/// The specs of `bytes=…`; `None` if any is malformed, or the unit is another: then it is ignored.
+/// The range specs of `bytes=…`. `None` if one is malformed or the unit is another; the field is then
+/// ignored.
 fn specs(text: &str) -> Option<Vec<Spec>> {
     let (unit, set) = text.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {

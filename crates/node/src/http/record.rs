@@ -1,7 +1,7 @@
-//! A record: one stored version of a resource, without its bytes; and a row: all records of a URI.
+//! A record: one stored response without its content; and a row: all records of a URI.
 //!
-//! A row is what the catalogue keeps under an object's key. A record never promises that its
-//! units are present (docs/protocol.md, "What is signed").
+//! The catalogue stores a row under each object's key. A record does not imply that its units are stored
+//! (docs/protocol.md, "What is signed").
 
 use super::bytes::{Reader, Writer};
 use super::directives::CacheControl;
@@ -10,30 +10,31 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use std::rc::Rc;
 use wire::{Date, PublicKey, RecordId, Signature};
 
-/// One closed, complete response to a GET.
+/// A complete response to a GET, without its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Drawn at random when the response began.
     pub id: RecordId,
     /// The status of the response.
     pub status: StatusCode,
-    /// Its end-to-end header fields.
+    /// The response's end-to-end header fields.
     pub headers: HeaderMap,
-    /// The request fields that `Vary` names, in normal form, as the request had them (RFC 9111 §4.1).
+    /// The request's values, in normal form, of the fields that `Vary` names (RFC 9111 §4.1).
     pub selecting: Vec<(HeaderName, Option<Vec<u8>>)>,
     /// When the request was sent.
     pub requested: Date,
     /// When the response, or the latest 304 for it, was received.
     pub received: Date,
-    /// Whether the clock could be believed then; if not, it is revalidated after a restart.
+    /// Whether our clock was right at that time. If it is wrong now, or was wrong and is right now, the
+    /// record's age is unknown: the record is revalidated.
     pub clocked: bool,
-    /// To be revalidated before its next use, whatever its age (RFC 9111 §4.4).
+    /// Whether the record must be revalidated before its next use, even if it is fresh (RFC 9111 §4.4).
     pub invalid: bool,
-    /// How old it was when it came from a peer, in seconds; zero from an origin.
+    /// The record's age when a peer sent it, in seconds; zero if it came from an origin.
     pub carried: u64,
-    /// Who vouches for it, if that is not ourselves.
+    /// The signature of the router that vouches for the record; `None` if this router fetched it itself.
     pub record_signature: Option<RecordSignature>,
-    /// Bytes of content.
+    /// The length of the content, in bytes.
     pub length: u64,
     /// For each segment of the manifest, the offset of its first byte in the content.
     pub offsets: Vec<u64>,
@@ -42,16 +43,16 @@ pub struct Record {
 /// The signature of the router that dialled the origin (docs/protocol.md, "What is signed").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordSignature {
-    /// Whose it is.
+    /// The signer's public key.
     pub signer: PublicKey,
-    /// Over the head of the record.
+    /// The signature of the record's head.
     pub signature: Signature,
 }
 
 /// All records of one URI, the newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// The canonical URI, for people; empty where a mesh key hides it.
+    /// The canonical URI, for people; empty if there is a mesh key, which hides URIs.
     pub uri: String,
     /// At most [`Row::RECORDS_MAX`].
     pub records: Vec<Rc<Record>>,
@@ -64,17 +65,17 @@ const CARRIED: u8 = 4;
 const VOUCHED: u8 = 8;
 
 impl Row {
-    /// How many variants of one URI are kept; the oldest leaves first.
+    /// The most variants of one URI that are kept; the oldest is removed first.
     pub const RECORDS_MAX: usize = 8;
 
-    /// Adds a record, in place of those that were selected by the same request fields.
+    /// Adds a record; it replaces records that the same request fields select.
     pub fn put(&mut self, record: Rc<Record>) {
         self.records.retain(|old| old.id != record.id && old.selecting != record.selecting);
         self.records.insert(0, record);
         self.records.truncate(Self::RECORDS_MAX);
     }
 
-    /// The row as the catalogue keeps it.
+    /// The row as the catalogue stores it.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u8(VERSION).text(self.uri.as_bytes()).u8(self.records.len() as u8);
@@ -84,7 +85,7 @@ impl Row {
         out.finish()
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else.
+    /// Reads a row that [`encode`](Self::encode) wrote; `None` if the bytes are malformed.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut from = Reader::new(bytes);
         if from.u8()? != VERSION {
@@ -100,7 +101,7 @@ impl Row {
         from.is_empty().then_some(Self { uri, records })
     }
 
-    /// Roughly what it takes in memory, in bytes.
+    /// The row's approximate size in memory, in bytes.
     pub fn weight(&self) -> usize {
         self.records.iter().map(|record| record.weight()).sum::<usize>() + self.uri.len() + 64
     }
@@ -113,20 +114,19 @@ impl RecordSignature {
 }
 
 impl Record {
-    /// Whether a request with these fields would be answered by it (RFC 9111 §4.1).
+    /// Whether a request with these fields selects this record (RFC 9111 §4.1).
     pub fn is_selected_by(&self, request: &HeaderMap) -> bool {
         super::reuse::selects(self, request)
     }
 
-    /// Its age in seconds, and the seconds for which it stays fresh; below zero, it has been stale
-    /// for so long.
+    /// The record's age, and how long it stays fresh (below zero: how long it has been stale). In seconds.
     pub fn age_and_freshness(&self, now: Date) -> (u64, i64) {
         let age = freshness::age(self, now);
         let lifetime = freshness::lifetime(self, &CacheControl::of_response(&self.headers));
         (age, lifetime as i64 - age as i64)
     }
 
-    /// Request fields that select it.
+    /// Writes the request fields that select the record.
     fn encode_selecting(&self, out: &mut Writer) {
         out.u16(self.selecting.len() as u16);
         for (name, value) in &self.selecting {

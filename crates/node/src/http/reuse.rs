@@ -13,17 +13,17 @@ use wire::Date;
 pub enum Reuse {
     /// Use this record; it stays fresh for this many seconds (negative: stale but permitted).
     Hit(Rc<Record>, i64),
-    /// Use this one now, and revalidate it meanwhile (RFC 5861 §3).
+    /// Use this stale record now, and revalidate it meanwhile (RFC 5861 §3); the number is as in `Hit`.
     WhileRevalidating(Rc<Record>, i64),
-    /// Ask the origin whether this one still holds.
+    /// Revalidate this record at the origin before its use.
     Revalidate(Rc<Record>),
-    /// Nothing stored fits; `true` if something was there but for other request fields.
+    /// No stored response is selected; `true` if there are records for other request fields.
     Miss(bool),
 }
 
-/// Decides for one request. `clock_right` is whether the date can be believed.
+/// Decides for one request. `clock_right`: whether our clock is right now.
 pub fn decide(row: &Row, request: &HeaderMap, now: Date, clock_right: bool) -> Reuse {
-    // The newest comes first, and is the one to use (§4.1).
+    // The newest record comes first, and is the one to use (§4.1).
     let Some(record) = row.records.iter().find(|record| selects(record, request)) else {
         return Reuse::Miss(!row.records.is_empty());
     };
@@ -31,12 +31,13 @@ pub fn decide(row: &Row, request: &HeaderMap, now: Date, clock_right: bool) -> R
     let control = CacheControl::of_response(&record.headers);
     let age = age(record, now);
     let left = lifetime(record, &control) as i64 - age as i64;
-    // What one clock says is not to be held against another that is wrong.
+    // If the clock was right at only one of the two times, their difference means nothing.
     let unknown_age = record.clocked != clock_right;
     if record.invalid || control.no_cache || asked.no_cache || unknown_age {
         return Reuse::Revalidate(Rc::clone(record));
     }
-    // Zero is what a reload asks: not even what came this second will do.
+    // A browser's reload sends `max-age=0`, and must get nothing stored: not even a response of this
+    // very second.
     let too_old = asked.max_age.is_some_and(|max| max == 0 || age > max);
     let too_short = asked.min_fresh.is_some_and(|min| left < min as i64);
     if left > 0 {
@@ -60,13 +61,13 @@ fn hit(record: &Rc<Record>, left: i64) -> Reuse {
     Reuse::Hit(Rc::clone(record), left)
 }
 
-/// Whether every field that `Vary` named is as it was (§4.1).
+/// Whether the request's fields that `Vary` names equal those of the record's request (§4.1).
 pub fn selects(record: &Record, request: &HeaderMap) -> bool {
     record.selecting.iter().all(|(name, value)| normal(request, name) == *value)
 }
 
-/// Whether a response that is still coming answers another request, too: where it could be reused
-/// for it (§4). A lifetime that is ours to guess lasts as long as the response comes.
+/// Whether a response that is still arriving may answer another request, too: if the request could
+/// reuse it (§4). A response without explicit lifetime counts as fresh until it has arrived.
 pub fn may_join(record: &Record, request: &HeaderMap, now: Date) -> bool {
     let control = CacheControl::of_response(&record.headers);
     let asked = CacheControl::of_request(request);
@@ -80,7 +81,7 @@ pub fn may_join(record: &Record, request: &HeaderMap, now: Date) -> bool {
         && asked.min_fresh.is_none_or(|min| lifetime(record, &control) >= age.saturating_add(min))
 }
 
-/// Whether nothing forbids its use once it is stale (§4.2.4).
+/// Whether no directive forbids using the response once it is stale (§4.2.4).
 fn may_be_stale(control: &CacheControl) -> bool {
     !(control.must_revalidate
         || control.proxy_revalidate
@@ -88,8 +89,9 @@ fn may_be_stale(control: &CacheControl) -> bool {
         || control.no_cache)
 }
 
-/// Whether a stale response may be used because the origin cannot be asked, or failed.
-/// Out of reach (§4.2.4) is reason enough; a 5xx needs permission (RFC 5861 §4).
+/// Whether a stale response may be used because the origin is out of reach, or answered with an error
+/// (`reached`). The first needs no permission (§4.2.4); after a 5xx, `stale-if-error` must permit it
+/// (RFC 5861 §4).
 pub fn stale_permitted(record: &Record, request: &HeaderMap, now: Date, reached: bool) -> bool {
     let control = CacheControl::of_response(&record.headers);
     let asked = CacheControl::of_request(request);
@@ -111,7 +113,7 @@ mod tests {
     use super::super::record::tests::record;
     use super::*;
 
-    /// Decides 100 s after the record came, and says it in a word.
+    /// The decision 100 s after the record was received, as text.
     fn word(
         response: &[(&'static str, &'static str)],
         request: &[(&'static str, &'static str)],

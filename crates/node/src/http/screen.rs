@@ -1,33 +1,33 @@
-//! Looks at raw HTTP/1 messages before a parser does, and refuses what two parsers could read in
-//! two ways: the stuff of request smuggling (RFC 9112 §6.1, §6.3, §11.2).
+//! Inspects raw HTTP/1 messages before a parser does, and refuses those that two parsers could read in
+//! two ways. Request smuggling depends on such messages (RFC 9112 §6.1, §6.3, §11.2).
 //!
-//! It follows the framing of each message so that it finds the head of the next one on a kept-alive
-//! connection. What it lets pass has exactly one reading.
+//! The screen follows the framing of each message, so that it finds the head of the next one on a persistent
+//! connection. The messages that it passes have exactly one reading.
 
 use http::StatusCode;
 
-/// Bytes of one head, at most.
+/// The most bytes of one head.
 pub const HEAD_MAX: usize = 32 * 1024;
-/// Bytes of one chunk-size line with its extensions, at most.
+/// The most bytes of one chunk-size line with its extensions.
 const CHUNK_LINE_MAX: usize = 1024;
-/// Bytes of the trailer fields, at most.
+/// The most bytes of all trailer fields of a message.
 const TRAILERS_MAX: usize = 16 * 1024;
 
-/// What the screen says of the bytes at hand.
+/// The screen's verdict on the bytes shown to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// This many bytes (at least one) may be passed on; show the rest again.
+    /// The first bytes, this many (at least one), may be passed on. The caller then shows the rest again.
     Pass(usize),
-    /// Nothing can be said before more bytes have come.
+    /// No verdict is possible until more bytes have arrived.
     More,
-    /// These bytes must not be given on, and the connection is to be closed.
+    /// The bytes must not be passed on, and the connection must be closed.
     Refuse(Refusal),
 }
 
 /// Why bytes were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The first line is not of HTTP/1.
+    /// The first line is not an HTTP/1 request or status line.
     #[error("the first line is not one of HTTP/1")]
     StartLine,
     /// A field line is malformed: no colon, no name, a folded line, a control character.
@@ -36,13 +36,13 @@ pub enum Refusal {
     /// A carriage return without line feed, or a NUL.
     #[error("a bare CR or a NUL in the head")]
     Control,
-    /// `Content-Length` is no number, or there are several.
+    /// `Content-Length` is no number, or is repeated.
     #[error("Content-Length is ambiguous")]
     ContentLength,
     /// `Transfer-Encoding` beside `Content-Length`, in HTTP/1.0, or other than `chunked`.
     #[error("Transfer-Encoding is ambiguous or not supported")]
     TransferEncoding,
-    /// `Host` is absent from HTTP/1.1, or doubled.
+    /// `Host` is missing in HTTP/1.1, or repeated.
     #[error("there must be exactly one Host")]
     Host,
     /// The chunked coding is broken.
@@ -54,7 +54,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The status that tells a client what it did wrong.
+    /// The status of the error response to the client.
     pub fn status(self) -> StatusCode {
         match self {
             Self::TooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -63,7 +63,7 @@ impl Refusal {
     }
 }
 
-/// Follows one direction of one connection.
+/// A screen for one direction of one connection.
 #[derive(Debug)]
 pub struct Screen {
     side: Side,
@@ -78,7 +78,7 @@ enum Side {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// Between two messages, or in a head whose first `scanned` bytes do not hold its end.
+    /// Between two messages, or in a head of which `scanned` bytes have been searched for its end in vain.
     Head {
         scanned: usize,
     },
@@ -86,7 +86,8 @@ enum State {
     ChunkSize,
     ChunkData(u64),
     Trailers(usize),
-    /// The rest of the connection is none of our business.
+    /// The rest of the connection passes unparsed: a tunnel, another protocol, or content that ends with the
+    /// connection.
     Opaque,
 }
 
@@ -96,30 +97,30 @@ impl State {
 }
 
 impl Screen {
-    /// For what a client sends.
+    /// A screen for a client's requests.
     pub fn requests() -> Self {
         Self { side: Side::Request, state: State::NEXT }
     }
 
-    /// For what an origin answers.
+    /// A screen for an origin's responses.
     pub fn responses() -> Self {
         Self { side: Side::Response { to_head: false }, state: State::NEXT }
     }
 
-    /// Says, before each response, whether it answers a HEAD and so has no body.
+    /// To be called before each response: whether it answers a HEAD, and so has no body.
     pub fn expect(&mut self, to_head: bool) {
         if let Side::Response { to_head: expected } = &mut self.side {
             *expected = to_head;
         }
     }
 
-    /// Whether the next bytes begin a message, or are of its head.
+    /// Whether the next byte begins a message or belongs to a head.
     pub fn is_between(&self) -> bool {
         matches!(self.state, State::Head { .. })
     }
 
-    /// How many of the next bytes pass whatever they are: content. They need not be shown, if
-    /// [`skip`](Self::skip) is told of them.
+    /// How many of the next bytes are content, which passes in any case. They need not be shown, but must be
+    /// reported to [`skip`](Self::skip).
     pub fn unseen(&self) -> u64 {
         match self.state {
             State::Body(left) | State::ChunkData(left) => left,
@@ -137,7 +138,7 @@ impl Screen {
         }
     }
 
-    /// Judges the bytes at hand, which begin where the last passed ones ended.
+    /// Judges `bytes`, which begin after the last byte that was passed.
     pub fn judge(&mut self, bytes: &[u8]) -> Verdict {
         if bytes.is_empty() {
             return Verdict::More;
@@ -153,12 +154,12 @@ impl Screen {
     }
 
     fn judge_head(&mut self, bytes: &[u8], scanned: usize) -> Verdict {
-        // Empty lines before a request line are to be ignored (RFC 9112 §2.2).
+        // Empty lines before a request line must be ignored (RFC 9112 §2.2).
         let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         if blank > 0 {
             return Verdict::Pass(blank);
         }
-        // Its end may have begun in the last three bytes: CR and LF, CR.
+        // The end of the head may begin within the last three scanned bytes (CR LF CR).
         let from = scanned.min(bytes.len()).saturating_sub(3);
         let Some(end) = end_of_head(bytes, from) else {
             if bytes.len() > HEAD_MAX {
@@ -238,8 +239,8 @@ impl Screen {
     }
 }
 
-/// Whether the first bytes of a connection look like a request of HTTP/1: a method, a space.
-/// `None`: too early to say.
+/// Whether the first bytes of a connection look like an HTTP/1 request: a method and a space.
+/// `None` if there are too few bytes to decide.
 pub fn looks_like_http(bytes: &[u8]) -> Option<bool> {
     const METHOD_MAX: usize = 32;
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
@@ -247,14 +248,14 @@ pub fn looks_like_http(bytes: &[u8]) -> Option<bool> {
     match bytes.iter().position(|byte| !is_token(*byte)) {
         None if bytes.len() < METHOD_MAX => None,
         Some(end) if end > 0 && bytes[end] == b' ' => {
-            // The preface of HTTP/2 is made to look like this (RFC 9113 §3.4).
+            // The connection preface of HTTP/2 looks like a request with method PRI (RFC 9113 §3.4).
             Some(&bytes[..end] != b"PRI")
         }
         _ => Some(false),
     }
 }
 
-/// Where the first empty line after `from` ends.
+/// The offset at which the first empty line after `from` ends.
 fn end_of_head(bytes: &[u8], mut from: usize) -> Option<usize> {
     while let Some(at) = bytes[from..].iter().position(|byte| *byte == b'\n') {
         let next = from + at + 1;
@@ -267,12 +268,12 @@ fn end_of_head(bytes: &[u8], mut from: usize) -> Option<usize> {
     None
 }
 
-/// What can be refused before the head is whole.
+/// Why a head can be refused before all of it has arrived.
 fn early(bytes: &[u8]) -> Option<Refusal> {
     bytes.contains(&0).then_some(Refusal::Control)
 }
 
-/// Reads a whole head: what follows it, or why it is refused.
+/// Reads a whole head; returns the state after it, or why it is refused.
 fn next_state(side: Side, head: &[u8]) -> Result<State, Refusal> {
     if head.contains(&0) || bare_cr(head) {
         return Err(Refusal::Control);
@@ -292,7 +293,7 @@ fn bare_cr(head: &[u8]) -> bool {
     head.windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n')
 }
 
-/// What the first line says that matters for framing.
+/// What a start line contributes to the framing.
 #[derive(Default)]
 struct Start {
     old: bool,
@@ -327,7 +328,7 @@ impl Start {
         sound.then(|| Self { old, connect: method == b"CONNECT", ..Self::default() })
     }
 
-    /// The reason phrase may be in any coding: no program reads it.
+    /// Reads a status line. The reason phrase is not checked, since no program reads it.
     fn of_response(line: &[u8], to_head: bool) -> Option<Self> {
         let (old, rest) = match line.strip_prefix(b"HTTP/1.")? {
             [b'0', b' ', rest @ ..] => (true, rest),
@@ -342,7 +343,7 @@ impl Start {
     }
 }
 
-/// What the fields say that matters for framing.
+/// What the header fields contribute to the framing.
 #[derive(Default)]
 struct Framing {
     length: Option<u64>,
@@ -392,7 +393,8 @@ impl Framing {
     fn state(&self, start: &Start, side: Side) -> State {
         let request = side == Side::Request;
         if start.connect || start.switching || (request && self.upgrade) {
-            // Of a request with Upgrade, the answer either switches or closes.
+            // After a request with `Upgrade`, the response either switches protocols or closes the
+            // connection.
             return State::Opaque;
         }
         match self.length {
@@ -406,7 +408,7 @@ impl Framing {
     }
 }
 
-/// Takes a field line apart, refusing folded lines and white space around the name.
+/// Splits a field line into name and value; refuses folded lines, and white space around the name.
 fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
     let colon = line.iter().position(|byte| *byte == b':').ok_or(Refusal::FieldLine)?;
     let (name, value) = (&line[..colon], &line[colon + 1..]);

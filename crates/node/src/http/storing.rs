@@ -15,7 +15,8 @@ wire::reasons! {
         /// Larger than an object may be.
         BodySize = "body-size",
         /// Asked for with a cookie, or sets one.
-        // The response may be for one user only: the origin gave neither a lifetime above zero nor `no-cache`.
+        // The response may be for one user only: the origin gave neither a lifetime above zero nor
+        // `no-cache`.
         Cookie = "cookie",
         /// Asked for its head alone.
         Head = "head",
@@ -50,20 +51,20 @@ wire::reasons! {
     }
 }
 
-/// Header bytes of a response that is stored, at most.
+/// The most header bytes of a stored response.
 const HEADERS_MAX: usize = 32 * 1024;
-/// Fields that one `Vary` may name.
+/// The most fields that one `Vary` may name.
 const VARY_MAX: usize = 16;
 
-/// What a storable response was asked with.
+/// The request to which a response answers.
 pub struct Asked<'a> {
-    /// Its method.
+    /// The request's method.
     pub method: &'a Method,
-    /// Its header fields.
+    /// The request's header fields.
     pub headers: &'a HeaderMap,
 }
 
-/// Judges a response by its head.
+/// Decides whether a response may be stored, from its head.
 pub fn judge(
     asked: &Asked<'_>,
     status: StatusCode,
@@ -92,6 +93,8 @@ pub fn judge(
     }
     vary(headers).ok_or(NotStored::Vary)?;
     usable(status, headers, &control, now)?;
+    // The response may depend on the cookie. Only the origin can permit its use for others, by a rule
+    // of its own.
     if asked.headers.contains_key(header::COOKIE) && !is_ruled(headers, &control, now) {
         return Err(NotStored::Cookie);
     }
@@ -103,7 +106,7 @@ fn understood(status: StatusCode, control: &CacheControl) -> bool {
     !control.must_understand || heuristic(status) || matches!(status.as_u16(), 302 | 303 | 307)
 }
 
-/// Something must permit storing (§3), and something must make it of use later.
+/// Whether a rule permits storing the response (§3), and a lifetime or validator makes it usable later.
 fn usable(
     status: StatusCode,
     headers: &HeaderMap,
@@ -114,7 +117,7 @@ fn usable(
     let validator =
         headers.contains_key(header::ETAG) || headers.contains_key(header::LAST_MODIFIED);
     let permitted = control.public || lifetime.is_some() || heuristic(status);
-    // What sets a cookie is for others only if the origin says for how long.
+    // A response that sets a cookie may answer other clients only if the origin gives its lifetime.
     let fresh = lifetime.unwrap_or(0) > 0;
     let guessed = !fresh && headers.contains_key(header::SET_COOKIE);
     if !permitted || guessed || (!fresh && !validator) {
@@ -123,7 +126,8 @@ fn usable(
     Ok(())
 }
 
-/// The request fields that select the response, in order; `None` if none ever will (§4.1).
+/// The request fields that `Vary` names, sorted. `None` if no request can select the response (§4.1),
+/// or if too many are named.
 pub fn vary(headers: &HeaderMap) -> Option<Vec<HeaderName>> {
     let mut names = Vec::new();
     for line in headers.get_all(header::VARY) {
@@ -138,7 +142,7 @@ pub fn vary(headers: &HeaderMap) -> Option<Vec<HeaderName>> {
     (names.len() <= VARY_MAX).then_some(names)
 }
 
-/// The selecting fields as this request has them, in normal form: lines joined, white space gone.
+/// The selecting fields with this request's values, in normal form.
 pub fn selecting(
     names: Vec<HeaderName>,
     request: &HeaderMap,
@@ -146,7 +150,7 @@ pub fn selecting(
     names.into_iter().map(|name| (name.clone(), normal(request, &name))).collect()
 }
 
-/// One field in normal form: its lines joined by commas, without white space around items.
+/// A field's value in normal form: its lines joined by commas, without white space around items.
 pub fn normal(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
     let lines: Vec<&HeaderValue> = headers.get_all(name).iter().collect();
     (!lines.is_empty()).then(|| {

@@ -1,10 +1,10 @@
-//! The canonical URI and the key made of it.
+//! The canonical URI, and the object key derived from it.
 
 use http::uri::{Authority, PathAndQuery};
 use std::net::IpAddr;
 use wire::ObjectKey;
 
-/// Whom a request is for: host, port and path, in canonical form (RFC 3986 §6.2).
+/// The target of a request: host, port and path, in canonical form (RFC 3986 §6.2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     host: String,
@@ -13,7 +13,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Takes an authority and a path apart; `None` if there is no host, or user information.
+    /// The target with this authority and path. `None` if the authority has no host, has user information, or
+    /// names an invalid port.
     pub fn new(authority: &Authority, path: Option<&PathAndQuery>) -> Option<Self> {
         let path = path.map_or("/", |path| match path.as_str() {
             "" => "/",
@@ -23,7 +24,7 @@ impl Target {
         if host.is_empty() || authority.as_str().contains('@') {
             return None;
         }
-        // The parser of the crate passes over a port that is none.
+        // The parser of the crate `http` accepts invalid ports.
         let port = match authority.as_str().strip_prefix(authority.host())? {
             "" | ":" => 80,
             port => port.strip_prefix(':')?.parse().ok().filter(|port| *port > 0)?,
@@ -31,7 +32,7 @@ impl Target {
         Some(Self { host: host.to_ascii_lowercase(), port, path: absolute(path) })
     }
 
-    /// The same host and port, another path.
+    /// The same host and port with another path.
     pub fn with_path(&self, path: &str) -> Self {
         Self { path: absolute(path), ..self.clone() }
     }
@@ -41,7 +42,7 @@ impl Target {
         &self.host
     }
 
-    /// The port; 80 unless it was named.
+    /// The port; 80 unless the URI named one.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -51,7 +52,7 @@ impl Target {
         &self.path
     }
 
-    /// What stands in a `Host` header.
+    /// The value of the `Host` field.
     pub fn authority(&self) -> String {
         match self.port {
             80 => self.host.clone(),
@@ -59,12 +60,12 @@ impl Target {
         }
     }
 
-    /// The address, where the host is a literal one.
+    /// The IP address, if the host is an address literal.
     pub fn address(&self) -> Option<IpAddr> {
         self.host.trim_start_matches('[').trim_end_matches(']').parse().ok()
     }
 
-    /// The key of the object: keyed BLAKE3 of the canonical URI, other keys for each audience.
+    /// The object key: keyed BLAKE3 of the canonical URI. Each audience has its own BLAKE3 key.
     pub fn key(&self, secret: &[u8; 32], audience: Audience) -> ObjectKey {
         let own = |context: &str| blake3::derive_key(context, secret);
         let secret = audience.context().map_or(*secret, own);
@@ -80,22 +81,22 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// For whom a stored response is.
+/// The requesters that may get a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Audience {
     /// All clients and peers.
     Everyone,
-    /// Clients of the explicit proxy: it comes from where only they may go (`[access] private`).
+    /// Clients of the explicit proxy: the origin is one that only they may reach (`[access] private`).
     Site,
-    /// Programs on this machine: it may come from within, where no client may go.
+    /// Programs on this machine: the origin may be on the machine itself, where no client may connect.
     ThisMachine,
 }
 
 impl Audience {
-    /// All that there are.
+    /// All audiences.
     pub const ALL: [Self; 3] = [Self::Everyone, Self::Site, Self::ThisMachine];
 
-    /// The context from which its keys are derived (BLAKE3's `derive_key`), if it has keys of its own.
+    /// The context for BLAKE3's `derive_key`, if the audience has a key of its own.
     fn context(self) -> Option<&'static str> {
         match self {
             Self::Everyone => None,
@@ -107,13 +108,13 @@ impl Audience {
     }
 }
 
-/// `?q` alone is a query on the root.
+/// Adds a leading `/` if it is missing: `?q` alone is a query on the root.
 fn absolute(path: &str) -> String {
     if path.starts_with(['/', '*']) { path.to_owned() } else { format!("/{path}") }
 }
 
-/// The key of keyed BLAKE3 where there is no mesh key: anybody can compute it, and that is fine,
-/// because without a mesh key URLs are no secret.
+/// The BLAKE3 key if there is no mesh key. It is public, so anyone can compute object keys; without a
+/// mesh key URLs are not secret anyway.
 pub const OPEN_KEY: [u8; 32] = *b"hearsay object key, no mesh key!";
 
 #[cfg(test)]

@@ -15,14 +15,17 @@ pub const CONDITIONS: [HeaderName; 5] = [
     header::IF_RANGE,
 ];
 
-/// A change within the second of a response, or a clock that is a little behind, is past by then.
+/// A `Last-Modified` this much older than `Date` is a strong validator (RFC 9110 §8.8.2.2): it excludes
+/// a second change within the same second, even if two clocks differ a little.
 const SETTLED_SECONDS: u64 = 60;
 
-/// Makes a request ask whether `record` still holds (RFC 9111 §4.3.1). False if it cannot be asked.
+/// Makes a request conditional, to revalidate `record` (RFC 9111 §4.3.1). False if the record has no
+/// validator.
 pub fn make_conditional(request: &mut HeaderMap, record: &Record) -> bool {
     let etag = record.headers.get(header::ETAG);
     let modified = record.headers.get(header::LAST_MODIFIED);
-    // A range is still for who has the rest of it alone (RFC 9110 §13.1.5).
+    // `If-Range` stays beside `Range`: without it, a client could get a part of another version (RFC 9110
+    // §13.1.5).
     let ranged = request.contains_key(header::RANGE);
     for name in CONDITIONS.into_iter().filter(|name| !ranged || *name != header::IF_RANGE) {
         request.remove(name);
@@ -36,8 +39,8 @@ pub fn make_conditional(request: &mut HeaderMap, record: &Record) -> bool {
     etag.is_some() || modified.is_some()
 }
 
-/// Makes a request ask for the bytes from `first` on, to `last` if that is given, of the very version that
-/// `validator` names, if it names one (RFC 9110 §13.1.5, §14.2). Other conditions go.
+/// Makes a range request, from byte `first` to byte `last` or the end (RFC 9110 §14.2). With a
+/// validator, only that version's bytes match (`If-Range`, §13.1.5). Other conditions are removed.
 pub fn make_ranged(
     request: &mut HeaderMap,
     first: u64,
@@ -52,7 +55,7 @@ pub fn make_ranged(
     request.extend(validator.map(|validator| (header::IF_RANGE, validator)));
 }
 
-/// Whether a 304 speaks of this record (§4.3.4): its validators, where it has any, agree.
+/// Whether a 304 selects this record (§4.3.4): the validator that it carries, if any, matches the record's.
 pub fn confirms(headers: &HeaderMap, record: &Record) -> bool {
     match headers.get(header::ETAG) {
         Some(etag) => {
@@ -64,7 +67,7 @@ pub fn confirms(headers: &HeaderMap, record: &Record) -> bool {
     }
 }
 
-/// The record with the header fields of a 304 (or of a HEAD's 200) put in (§3.2, §4.3.4).
+/// The record, updated with the header fields of a 304 (or of a 200 to a HEAD) (§3.2, §4.3.4).
 pub fn freshened(
     record: &Record,
     update: &HeaderMap,
@@ -87,9 +90,9 @@ pub fn freshened(
     for name in update.keys().filter(|name| !describes_content(name)) {
         fresh.headers.remove(name);
     }
-    // What the stored response was old by does not count any more.
+    // The stored `Age` and `Date` describe the old response. A response without `Date` counts as
+    // generated when it was received (RFC 9110 §6.6.1).
     fresh.headers.remove(header::AGE);
-    // Nor when it was made; a response without a date was made when it came (RFC 9110 §6.6.1).
     fresh.headers.remove(header::DATE);
     if clocked && !update.contains_key(header::DATE) {
         fresh.headers.insert(header::DATE, date::format(received));
@@ -100,13 +103,13 @@ pub fn freshened(
     fresh
 }
 
-/// Fields that belong to the stored bytes, and so are never taken from a later answer (§3.2).
+/// Whether a field describes the stored content: a later response never updates such fields (§3.2).
 fn describes_content(name: &HeaderName) -> bool {
     [header::CONTENT_LENGTH, header::CONTENT_ENCODING, header::CONTENT_TYPE, header::CONTENT_RANGE]
         .contains(name)
 }
 
-/// Whether the client already has what the record holds, so that it gets a 304 (RFC 9110 §13.2.2).
+/// Whether the client already has the record's content, so that it gets a 304 (RFC 9110 §13.2.2).
 pub fn not_modified(request: &HeaderMap, record: &Record) -> bool {
     if record.status != StatusCode::OK {
         return false;
@@ -122,7 +125,7 @@ pub fn not_modified(request: &HeaderMap, record: &Record) -> bool {
     modified <= since
 }
 
-/// Whether a list of entity tags names ours by weak comparison (RFC 9110 §8.8.3.2), or any by `*`.
+/// Whether a list of entity tags contains ours by weak comparison (RFC 9110 §8.8.3.2), or is `*`.
 fn lists<'a>(lines: impl Iterator<Item = &'a HeaderValue>, ours: Option<&HeaderValue>) -> bool {
     lines.into_iter().any(|line| {
         line.as_bytes().trim_ascii() == b"*"
@@ -130,7 +133,7 @@ fn lists<'a>(lines: impl Iterator<Item = &'a HeaderValue>, ours: Option<&HeaderV
     })
 }
 
-/// Walks a list of entity tags; a comma may stand inside the quotes of one.
+/// Whether a list of entity tags contains `ours`. A quoted tag may contain commas.
 fn has_tag(mut list: &[u8], ours: &[u8]) -> bool {
     while !list.is_empty() {
         list = list.trim_ascii_start();
@@ -161,8 +164,8 @@ fn strip_weak(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
-/// What promises the very same bytes where it is the same: a strong entity tag, or a date of change so long
-/// before the response's own that nothing can have changed in between (RFC 9110 §8.8.1, §8.8.2.2).
+/// The strong validator, which changes whenever the bytes change (RFC 9110 §8.8.1): a strong entity tag, or a
+/// `Last-Modified` at least a minute before `Date` (§8.8.2.2).
 pub fn strong_validator(headers: &HeaderMap) -> Option<&HeaderValue> {
     match headers.get(header::ETAG) {
         Some(etag) => Some(etag).filter(|etag| etag.as_bytes().starts_with(b"\"")),
@@ -175,15 +178,14 @@ pub fn strong_validator(headers: &HeaderMap) -> Option<&HeaderValue> {
     }
 }
 
-/// Whether a 206 repeats the strong validator that `If-Range` sent, and so may be joined to what came before
-/// (RFC 9110 §15.3.7.3). One that says nothing may be of another version.
+/// Whether a 206 repeats the strong validator that `If-Range` sent, and so may be combined with the
+/// earlier part (RFC 9110 §15.3.7.3). A 206 without validator may be of another version.
 pub fn repeats(part: &HeaderMap, validator: &[u8]) -> bool {
     let name = if validator.starts_with(b"\"") { header::ETAG } else { header::LAST_MODIFIED };
     part.get(name).is_some_and(|said| said.as_bytes() == validator)
 }
 
-/// Whether an `If-Range` condition holds, or there is none: the range may be served
-/// (RFC 9110 §13.1.5: strong comparison).
+/// Whether the range may be served: `If-Range` is absent, or holds by strong comparison (RFC 9110 §13.1.5).
 pub fn range_holds(request: &HeaderMap, record: &Record) -> bool {
     let Some(condition) = request.get(header::IF_RANGE) else { return true };
     let condition = condition.as_bytes().trim_ascii();

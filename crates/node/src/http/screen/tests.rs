@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Shows the bytes in pieces; gives back what passed, and the refusal if there was one.
+/// Shows the bytes in pieces; returns those that passed, and the refusal if there was one.
 fn screen(mut screen: Screen, bytes: &[u8], piece: usize) -> (Vec<u8>, Option<Refusal>) {
     let (mut passed, mut held) = (Vec::new(), Vec::new());
     for bytes in bytes.chunks(piece) {
