@@ -1,4 +1,4 @@
-//! Segments of manifests in memory.
+//! The cache of manifest segments in memory.
 
 use super::Signed;
 use crate::hasher::{Cache, Map, cache};
@@ -28,28 +28,28 @@ impl Weighter<Place, Rc<Signed>> for ByEntries {
 }
 
 impl Manifests {
-    /// With this much memory.
+    /// An empty cache of at most this many bytes.
     pub fn new(bytes: u64) -> Self {
         let items = (bytes / 1024).max(16) as usize;
         Self { cache: cache(items, bytes, ByEntries), waiting: Map::default() }
     }
 
-    /// A segment, if memory has it.
+    /// A segment, if it is in memory.
     pub fn get(&self, record: RecordId, number: u32) -> Option<Rc<Segment>> {
         self.signed(record, number).map(|signed| Rc::clone(&signed.segment))
     }
 
-    /// A segment with what vouches for it, if memory has it.
+    /// A segment with its signature, if it is in memory.
     pub fn signed(&self, record: RecordId, number: u32) -> Option<Rc<Signed>> {
         self.cache.get(&(record, number)).cloned()
     }
 
-    /// Keeps a segment that was just made, or has just come.
+    /// Caches a segment that was just made or has just arrived.
     pub fn put(&mut self, record: RecordId, signed: Rc<Signed>) {
         self.cache.insert((record, signed.segment.number as u32), signed);
     }
 
-    /// Has it read for someone.
+    /// Reads a segment from the catalogue for an exchange. Several exchanges share one read.
     pub fn read(&mut self, at: Place, waiter: ExchangeId, out: &mut VecDeque<Output>) {
         let waiters = self.waiting.entry(at).or_default();
         if waiters.is_empty() {
@@ -58,12 +58,12 @@ impl Manifests {
         waiters.push(waiter);
     }
 
-    /// Who waits for a segment.
+    /// The exchanges that wait for a segment.
     pub fn waiters(&self, at: &Place) -> &[ExchangeId] {
         self.waiting.get(at).map_or(&[], Vec::as_slice)
     }
 
-    /// The catalogue answered: who waited, and the segment if it is sound.
+    /// The catalogue has answered. Returns the exchanges that waited, and the segment if it is valid.
     pub fn handle_segment(
         &mut self,
         at: Place,
@@ -80,7 +80,7 @@ impl Manifests {
         (self.waiting.remove(&at).unwrap_or_default(), segment)
     }
 
-    /// Bytes in memory, roughly.
+    /// The cache's approximate size, in bytes.
     pub fn bytes(&self) -> u64 {
         self.cache.weight()
     }

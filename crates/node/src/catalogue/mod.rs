@@ -1,5 +1,5 @@
-//! What is known of the catalogue in memory: rows by URL, segments of manifests, those that
-//! wait to be written, and what is published here.
+//! The parts of the catalogue that are in memory: rows by URL, segments of manifests, segments that
+//! wait to be written, and the list of objects published here.
 
 mod manifests;
 mod published;

@@ -1,25 +1,25 @@
-//! What is published here.
+//! The objects that are published here.
 //!
-//! *What this is:* a list of objects, which rests in one row of the catalogue. *Who writes it:* the machine `publish`
-//! alone. *Who asks it:* the machines that hold records or send hints to peers. *What it never does:* hold more
-//! of an object than a few numbers.
+//! *What this is:* a list, which the catalogue stores in one row. *Who writes it:* only the machine
+//! `publish`. *Who reads it:* the machines that hold records or send hints to peers. *What it never
+//! does:* hold more of an object than a few numbers.
 
 use crate::named;
 use std::collections::BTreeMap;
 use wire::{Date, ObjectKey, Oid, RecordId};
 
-/// Objects that one node publishes, at most.
+/// The most objects that one node publishes.
 pub const OBJECTS_MAX: usize = 1024;
-/// Where the list rests in the catalogue: no URI has this key.
+/// The list's key in the catalogue: no URI has this key.
 pub const LIST: ObjectKey = ObjectKey(*b"hearsay: what is published here.");
 
-/// Rows of the catalogue begin with a one.
+/// The first byte of the list. Other rows begin with a 1.
 const VERSION: u8 = b'Q';
-/// An entry of the list: a name, where its row rests, its length, when it was put. The key tells under which
-/// mesh key it was put.
+/// The length of an entry: the object's name, its row's key, its length, and the time at which it was
+/// put. The row's key shows under which mesh key it was put.
 const ENTRY: usize = Oid::LEN + 32 + 16;
 
-/// See the module.
+/// The list; see the module.
 #[derive(Debug, Default)]
 pub struct Published {
     pub objects: BTreeMap<Oid, Object>,
@@ -28,46 +28,46 @@ pub struct Published {
 /// An object that is published here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its length.
+    /// The object's length, in bytes.
     pub bytes: u64,
-    /// When it was put.
+    /// When the object was put.
     pub since: Date,
-    /// Where its row rests.
+    /// The key of the object's row.
     pub key: ObjectKey,
-    /// It was sealed under another mesh key than the present one, or under none: it cannot be served.
+    /// The object was sealed under another mesh key than the present one, or under none: it cannot be served.
     pub foreign: bool,
-    /// Its record and all its units are here: others may be told of it.
+    /// The object's record and all its units are stored: it may be announced to peers.
     pub whole: bool,
 }
 
-/// Something that this node publishes.
+/// An object that this node publishes, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishedInfo {
-    /// Its name.
+    /// The object's name.
     pub name: Oid,
-    /// Its length.
+    /// The object's length, in bytes.
     pub bytes: u64,
-    /// When it was put.
+    /// When the object was put.
     pub since: Date,
-    /// Whether all of it is here, so that others can have it.
+    /// Whether the record and all units are stored, so that the object can be served.
     pub whole: bool,
-    /// Whether it was sealed under another mesh key than the present one, or under none: then it cannot be
-    /// served.
+    /// Whether the object was sealed under another mesh key than the present one, or under none: it
+    /// then cannot be served.
     pub foreign: bool,
 }
 
 impl Published {
-    /// Whether an object is published here, and can be given to others.
+    /// Whether an object is published here under the present mesh key.
     pub fn has(&self, name: &Oid) -> bool {
         self.objects.get(name).is_some_and(|object| !object.foreign)
     }
 
-    /// The object whose record this is, if it is published here.
+    /// The object to which a record belongs, if it is published here.
     pub fn of_record(&self, record: RecordId) -> Option<Oid> {
         self.objects.keys().find(|name| named::record_id(name) == record).copied()
     }
 
-    /// Bytes of all objects together.
+    /// The length of all objects together, in bytes.
     pub fn bytes(&self) -> u64 {
         self.objects.values().map(|object| object.bytes).fold(0, u64::saturating_add)
     }
@@ -81,24 +81,24 @@ impl Published {
         self.objects.iter().map(info).collect()
     }
 
-    /// Whether all of an object is here, from now on; false if it is not published here.
+    /// Sets whether all of an object is stored; false if it is not published here.
     pub fn set_whole(&mut self, name: &Oid, whole: bool) -> bool {
         let object = self.objects.get_mut(name);
         object.map(|object| object.whole = whole).is_some()
     }
 
-    /// The names of objects that others may be told of.
+    /// The names of objects that may be announced to peers.
     pub fn names(&self) -> impl Iterator<Item = Oid> {
         let may = |(_, object): &(&Oid, &Object)| object.whole && !object.foreign;
         self.objects.iter().filter(may).map(|(name, _)| *name)
     }
 
-    /// How many objects were sealed under another mesh key.
+    /// How many objects were sealed under another mesh key than the present one.
     pub fn foreign(&self) -> usize {
         self.objects.values().filter(|object| object.foreign).count()
     }
 
-    /// The list as the catalogue keeps it.
+    /// The list as the catalogue stores it.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(1 + self.objects.len() * ENTRY);
         out.push(VERSION);
@@ -111,7 +111,8 @@ impl Published {
         out
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else. `secret` is what keys objects now.
+    /// Reads a list that [`encode`](Self::encode) wrote; `None` if the bytes are malformed. `secret` is
+    /// the present mesh key.
     pub fn decode(bytes: &[u8], secret: &[u8; 32]) -> Option<BTreeMap<Oid, Object>> {
         let (version, entries) = bytes.split_first()?;
         let (entries, []) = entries.as_chunks::<ENTRY>() else { return None };
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(read(&published.encode()), Some(BTreeMap::new()));
         for number in 0..3 {
             let (name, since) = (Oid([number; 32]), Date::from_unix(1000 + u64::from(number)));
-            // The last was put under another key.
+            // The last object was put under another mesh key.
             let (key, foreign) = (named::key(&name, &[7 + number / 2; 32]), number == 2);
             let object = Object { bytes: 7 << number, since, key, foreign, whole: false };
             published.objects.insert(name, object);
@@ -154,7 +155,8 @@ mod tests {
         assert_eq!(read(&bytes), Some(published.objects));
         assert_eq!(read(&bytes[..bytes.len() - 1]), None);
         assert_eq!(crate::Row::decode(&bytes), None);
-        // Five entries of a name and two numbers, as lists were before they had keys, are as long as three.
+        // The former format, without keys, has another first byte: five of its entries are as long as
+        // three now.
         assert_eq!(read(&[&b"P"[..], &[7; 5 * 48]].concat()), None);
         assert_eq!(read(&crate::Row::default().encode()), None);
     }

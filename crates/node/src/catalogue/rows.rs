@@ -1,4 +1,4 @@
-//! Rows of the catalogue in memory, so that a hot object costs no look-up.
+//! The cache of the catalogue's rows in memory, so that a popular object needs no look-up on disk.
 
 use crate::hasher::{Cache, Map, cache};
 use crate::http::Row;
@@ -14,9 +14,9 @@ use wire::{ObjectKey, RecordId};
 /// Rows by key.
 pub struct Rows {
     cache: Cache<ObjectKey, Rc<Row>, ByWeight>,
-    /// Rows that the catalogue does not have yet.
+    /// Rows that the catalogue has not written yet, with the ticket of the latest change.
     pinned: Map<ObjectKey, (Ticket, Rc<Row>)>,
-    /// What the catalogue has not answered yet, and the bytes of each.
+    /// Changes that the catalogue has not confirmed yet: the row's key and its length in bytes.
     changes: Map<Ticket, (ObjectKey, u64)>,
     changing_bytes: u64,
     changing_bytes_max: u64,
@@ -33,7 +33,7 @@ impl Weighter<ObjectKey, Rc<Row>> for ByWeight {
 }
 
 impl Rows {
-    /// With this much memory.
+    /// An empty cache of at most this many bytes. As many bytes of changes may wait for the catalogue.
     pub fn new(bytes: u64) -> Self {
         let items = (bytes / 1024).max(16) as usize;
         Self {
@@ -46,12 +46,12 @@ impl Rows {
         }
     }
 
-    /// A row, if memory has it.
+    /// A row, if it is in memory.
     pub fn get(&self, key: &ObjectKey) -> Option<Rc<Row>> {
         self.pinned.get(key).map(|(_, row)| row).or_else(|| self.cache.get(key)).cloned()
     }
 
-    /// Has it looked up for someone.
+    /// Looks a row up in the catalogue for an exchange. Several exchanges share one look-up.
     pub fn look_up(&mut self, key: ObjectKey, waiter: ExchangeId, out: &mut VecDeque<Output>) {
         let waiters = self.waiting.entry(key).or_default();
         if waiters.is_empty() {
@@ -60,15 +60,16 @@ impl Rows {
         waiters.push(waiter);
     }
 
-    /// The catalogue answered: who waited, and the row; empty if there is none.
+    /// The catalogue has answered. Returns the exchanges that waited, and the row, which is empty if
+    /// there is none.
     pub fn handle_row(
         &mut self,
         key: ObjectKey,
         bytes: Option<&[u8]>,
     ) -> (Vec<ExchangeId>, Rc<Row>) {
-        // What was put meanwhile is newer than what was read.
+        // A row that was put meanwhile is newer than the one that was read.
         let row = self.get(&key).unwrap_or_else(|| {
-            // What cannot be read is as good as absent, and will be written anew.
+            // A row that cannot be decoded counts as absent; the next response replaces it.
             let row = Rc::new(bytes.and_then(Row::decode).unwrap_or_default());
             self.cache.insert(key, Rc::clone(&row));
             row
@@ -76,14 +77,14 @@ impl Rows {
         (self.waiting.remove(&key).unwrap_or_default(), row)
     }
 
-    /// Whether the catalogue has been asked for it and did not answer yet.
+    /// Whether a look-up of this row is pending.
     pub fn is_awaited(&self, key: &ObjectKey) -> bool {
         self.waiting.contains_key(key)
     }
 
-    /// Puts a row in place of what was there, in memory and in the catalogue, where it also owns the segments of
-    /// the records that linger. While the catalogue is far behind, in memory alone: what is lost by that is asked
-    /// for again. False if so.
+    /// Replaces a row, in memory and in the catalogue. There the row also owns the segments of the
+    /// `lingering` records. False if too many changes are pending: the row is then replaced only in
+    /// memory. If it is lost there, its object is requested again.
     pub fn put(
         &mut self,
         key: ObjectKey,
@@ -110,19 +111,19 @@ impl Rows {
         true
     }
 
-    /// Takes note of a row that the catalogue was given otherwise.
+    /// Caches a row that was written to the catalogue by another change.
     pub fn learn(&mut self, key: ObjectKey, row: Rc<Row>) {
         self.unlearn(&key);
         self.cache.insert(key, row);
     }
 
-    /// Forgets a row that the catalogue was told to remove.
+    /// Forgets a row that is being removed from the catalogue.
     pub fn unlearn(&mut self, key: &ObjectKey) {
         self.pinned.remove(key);
         self.cache.remove(key);
     }
 
-    /// The catalogue has taken a row, or could not; false if the ticket is not one of ours.
+    /// The catalogue has written a row, or failed to; false if the ticket is not of a row.
     pub fn handle_changed(&mut self, ticket: Ticket) -> bool {
         let Some((key, bytes)) = self.changes.remove(&ticket) else { return false };
         self.changing_bytes -= bytes;
@@ -134,12 +135,12 @@ impl Rows {
         true
     }
 
-    /// Forgets what it can: ages in it may be wrong, as the clock was set.
+    /// Forgets all rows that the catalogue has: their ages may be wrong, because the clock was set.
     pub fn forget(&mut self) {
         self.cache.clear();
     }
 
-    /// Bytes in memory, roughly.
+    /// The approximate memory of the cache and of pending changes, in bytes.
     pub fn bytes(&self) -> u64 {
         self.cache.weight()
             + self.changing_bytes

@@ -1,9 +1,9 @@
-//! Segments of manifests on their way into the catalogue.
+//! Manifest segments that wait to be written to the catalogue.
 //!
-//! A transaction of the catalogue costs more than the segment that it enters, and each wakes the thread
-//! that writes. So a few segments wait for each other: until there are [`TOGETHER`], until a manifest
-//! ends, or until the writes must be durable. The owner of a segment keeps it in memory until it is
-//! written, so that no reader looks for it in the catalogue before.
+//! A transaction of the catalogue costs more than the segment that it writes, and each wakes the
+//! writing thread. So segments are written in batches: when [`TOGETHER`] of them wait, when a manifest
+//! ends, or when they must be durable. The owner of a segment keeps it in memory until it is written,
+//! so that no reader looks for it in the catalogue before.
 
 use crate::hasher::Map;
 use crate::ids::Ids;
@@ -12,7 +12,8 @@ use crate::output::{Output, StoreOutput};
 use std::collections::VecDeque;
 use store::Change;
 
-/// This many segments are written together: 2 MiB of a large object, some 16 KiB of memory.
+/// The most segments in one transaction. They describe 2 MiB of a large object, and need some 16 KiB of
+/// memory.
 const TOGETHER: usize = 16;
 
 /// The transfer that a segment belongs to, and the segment's number.
@@ -26,7 +27,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Takes in a segment to be written, at once if it is the last of a manifest.
+    /// Adds a segment to be written. The last segment of a manifest (`last`) is written at once.
     pub fn put(
         &mut self,
         of: Of,
@@ -41,7 +42,7 @@ impl Segments {
         }
     }
 
-    /// Has all written that wait.
+    /// Writes all waiting segments.
     pub fn write(&mut self, ids: &mut Ids, out: &mut VecDeque<Output>) {
         if self.waiting.is_empty() {
             return;
@@ -52,7 +53,8 @@ impl Segments {
         out.push_back(Output::Store(StoreOutput::Change(ticket, changes)));
     }
 
-    /// The catalogue has answered: which segments that was about, if it was about segments.
+    /// The catalogue has answered. Returns the segments of that transaction; `None` if the ticket is
+    /// not of segments.
     pub fn handle_changed(&mut self, ticket: Ticket) -> Option<Vec<Of>> {
         self.writing.remove(&ticket)
     }

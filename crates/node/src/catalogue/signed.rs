@@ -1,29 +1,29 @@
-//! Segments of manifests as the catalogue keeps them.
+//! Manifest segments as the catalogue stores them, with their signatures.
 
 use content::{Root, Segment};
 use std::rc::Rc;
 use wire::Signature;
 
-/// A segment, and what vouches for it; nothing, if we do.
+/// A segment and its signature; `None` if this router made the segment itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signed {
     pub segment: Rc<Segment>,
     pub signature: Option<Signature>,
 }
 
-/// Which segment covers a position, by where each begins.
+/// The number of the segment that covers a position; `offsets` has the beginning of each segment.
 pub fn segment_number(offsets: &[u64], position: u64) -> u32 {
     offsets.partition_point(|offset| *offset <= position).saturating_sub(1) as u32
 }
 
-/// A segment of a manifest as the catalogue keeps it, with or without a signature; `None` for other bytes.
+/// Decodes a stored segment, with or without a signature; `None` if the bytes are malformed.
 pub fn stored_segment(bytes: &[u8]) -> Option<Rc<Segment>> {
     Signed::decode(bytes).map(|signed| signed.segment)
 }
 
 impl Signed {
-    /// As the catalogue keeps it: the segment, or a one, the signature and the segment. A segment never
-    /// begins with a one.
+    /// The form that the catalogue stores: without a signature, the segment; else a byte 1, the
+    /// signature and the segment. A segment never begins with a byte 1.
     pub fn encode(&self) -> Vec<u8> {
         let segment = self.segment.encode();
         match &self.signature {
@@ -32,7 +32,7 @@ impl Signed {
         }
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else.
+    /// Reads a segment that [`encode`](Self::encode) wrote; `None` if the bytes are malformed.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (signature, bytes) = match bytes.split_first() {
             Some((1, rest)) => {
@@ -46,7 +46,7 @@ impl Signed {
     }
 }
 
-/// A segment as the catalogue keeps it, if the root of its object certifies it.
+/// Decodes a stored segment; `None` unless the root of its object certifies it.
 pub fn certifies_kept(root: &Root, bytes: &[u8]) -> Option<Rc<Segment>> {
     let segment = Signed::decode(bytes)?.segment;
     let digest = Segment::digest(&segment.encode());

@@ -1,10 +1,10 @@
-//! The one door for chunks: what is held, what is being read, what waits to be written.
+//! All units that are held in memory or on disk, being read, or waiting to be written. Units enter and
+//! leave the node's store only through here.
 //!
-//! Every unit that enters is named here, and every answer of the disk is hashed again before
-//! anybody sees it.
+//! Units enter under their names, and units read from the disk are hashed again before a reader gets them.
 //!
-//! Cost of a unit of 8 KiB: 2 µs to hash, one look into the index; memory is bounded by the hot
-//! budget plus what is pinned until the disk has it.
+//! Cost of a unit of 8 KiB: 2 µs to hash, and one look-up in the index. Memory is bounded by the
+//! cache's budget plus the units that are pinned until the disk has them.
 
 mod kept;
 
@@ -18,32 +18,33 @@ use std::collections::VecDeque;
 use store::{Entry, Index, Location, Provenance, SegmentId, Unit};
 use wire::ChunkId;
 
-/// Units known not to be where the index supposes, at most; the set is then begun anew.
+/// The most units in the set of those missing from where the index has them; a full set is cleared.
 const ABSENT_MAX: usize = 4096;
 
-/// Units by name, in memory, on disk, and in between.
+/// Units by name, in memory and on disk.
 pub struct Chunks {
     index: Index,
     hot: Cache<ChunkId, Bytes, ByLength>,
-    /// Units that the disk does not have yet, or refused.
+    /// Units that the disk does not have yet, or failed to write.
     pinned: Map<ChunkId, Pinned>,
     pinned_bytes: u64,
     appends: Map<Ticket, Group>,
     reads: Map<Ticket, Run>,
-    /// Units that the index seems to have and that wait, pinned, for the disk to say so.
+    /// Units that the index seems to have. They stay pinned until a read confirms it.
     doubts: Map<Ticket, Doubt>,
-    /// In which read a unit is under way, so that nobody asks for it twice.
+    /// The read in which each unit is pending, so that none is read twice.
     reading: Map<ChunkId, Ticket>,
     absent: Set<ChunkId>,
-    /// Transfers whose units are to be kept, and those of them that the disk does not have yet.
+    /// Transfers whose units will be protected from eviction, and those of their units that the disk
+    /// does not have yet.
     keeping: Map<FetchId, Set<ChunkId>>,
     reclaiming: Option<SegmentId>,
-    /// Nothing may be reclaimed now.
+    /// True while no segment may be reclaimed.
     spares: bool,
     counts: Counts,
 }
 
-/// What happened to units.
+/// Counts of what happened to units.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub cut: u64,
@@ -52,59 +53,59 @@ pub struct Counts {
     pub bad: u64,
 }
 
-/// A unit that only memory has.
+/// A unit that may be in memory only.
 struct Pinned {
     bytes: Bytes,
     provenance: Provenance,
-    /// A peer was given it.
+    /// The unit was sent to a peer.
     given: bool,
-    /// Somebody has read it, or a transfer has brought it too.
+    /// A reader has read the unit, or a transfer has received it too.
     read: bool,
 }
 
-/// Units being written side by side.
+/// Units that are being written together.
 struct Group {
-    /// The transfer that they are of; none if nobody asked for them.
+    /// The transfer to which they belong; `None` if no transfer requested them.
     fetch: Option<FetchId>,
     units: Vec<(ChunkId, u32, Provenance)>,
 }
 
-/// What came of units that were to be written.
+/// The result of a write of units.
 pub struct Appended {
-    /// The transfer that they are of; none if nobody asked for them.
+    /// The transfer to which the units belong; `None` if no transfer requested them.
     pub fetch: Option<FetchId>,
-    /// How many bytes they are.
+    /// The units' length together, in bytes.
     pub bytes: u64,
-    /// Those that only memory has.
+    /// Units that were not written: only memory has them.
     pub refused: Vec<ChunkId>,
-    /// Other transfers that waited for some of them, which are written.
+    /// Other transfers that waited for units that are now written.
     pub waited: Vec<FetchId>,
-    /// Other transfers that waited for some of those that were refused.
+    /// Other transfers that waited for units that were not written.
     pub failed: Vec<FetchId>,
 }
 
-/// A unit that may be on disk already, for a fetch.
+/// A unit of a transfer that may already be on disk; a read checks it.
 struct Doubt {
     fetch: FetchId,
     id: ChunkId,
     at: Location,
 }
 
-/// Adjacent units being read, and who waits for them.
+/// Adjacent units that are being read, and the exchanges that wait for them.
 struct Run {
     units: Vec<(ChunkId, Location, u32)>,
-    /// A manifest says how long they are, not only a peer.
+    /// Whether the units' lengths come from a manifest, not only from a peer.
     listed: bool,
     waiters: Vec<ExchangeId>,
 }
 
-/// What came of a read.
+/// The result of a read of units.
 pub struct Arrived {
-    /// Who waited.
+    /// The exchanges that waited.
     pub waiters: Vec<ExchangeId>,
-    /// What is whole and true, in order.
+    /// The units that match their names, in order.
     pub units: Vec<(ChunkId, Bytes)>,
-    /// What could not be read with the length that a peer alone says it has.
+    /// A unit that could not be read, and its length, which only a peer has given.
     pub unread: Option<(ChunkId, u32)>,
 }
 
@@ -118,7 +119,7 @@ impl Weighter<ChunkId, Bytes> for ByLength {
 }
 
 impl Chunks {
-    /// Begins with what the store holds, and this much memory for hot units.
+    /// Begins with the store's index, and with a cache of `hot_bytes` for units in memory.
     pub fn new(index: Index, hot_bytes: u64) -> Self {
         let items = (hot_bytes / 8192).max(16) as usize;
         Self {
@@ -138,7 +139,7 @@ impl Chunks {
         }
     }
 
-    /// A unit, if memory has it.
+    /// A unit, if it is in memory.
     pub fn get(&mut self, id: &ChunkId) -> Option<Bytes> {
         if let Some(pinned) = self.pinned.get_mut(id) {
             // The index does not have it yet.
@@ -152,9 +153,9 @@ impl Chunks {
         bytes
     }
 
-    /// A unit for a peer, if memory has it. One that waits for the disk does not stay in memory
-    /// afterwards: on a relay nobody else is going to ask for it soon, and whoever does gets it from the
-    /// disk, and the next from memory.
+    /// A unit for a peer, if it is in memory. A unit that waits to be written does not stay in memory
+    /// afterwards: on a relay, another request for it is unlikely soon. The next request reads the unit
+    /// from the disk, which puts it in memory again.
     pub fn give(&mut self, id: &ChunkId) -> Option<Bytes> {
         if let Some(pinned) = self.pinned.get_mut(id) {
             pinned.given = true;
@@ -162,7 +163,7 @@ impl Chunks {
         self.get(id)
     }
 
-    /// Whether a unit seems to be held.
+    /// Whether a unit seems to be held, in memory or on disk.
     pub fn holds(&self, id: &ChunkId) -> bool {
         self.pinned.contains_key(id) || self.holds_on_disk(id)
     }
@@ -171,33 +172,33 @@ impl Chunks {
         self.index.holds(id) && !self.absent.contains(id)
     }
 
-    /// How a unit came here, if it is held.
+    /// A unit's provenance, if it is held.
     pub fn provenance(&self, id: &ChunkId) -> Option<Provenance> {
         let pinned = self.pinned.get(id).map(|pinned| pinned.provenance);
         pinned.or_else(|| self.index.provenance(id))
     }
 
-    /// Whether memory alone has it for certain.
+    /// Whether a unit is pinned in memory, because the disk may not have it.
     pub fn is_pinned(&self, id: &ChunkId) -> bool {
         self.pinned.contains_key(id)
     }
 
-    /// Whether units are being written, or looked for on disk.
+    /// Whether units are being written, or checked on disk.
     pub fn is_writing(&self) -> bool {
         !self.appends.is_empty() || !self.doubts.is_empty()
     }
 
-    /// Whether units are being written for a transfer.
+    /// Whether units of a transfer are being written, or checked on disk.
     pub fn is_writing_for(&self, fetch: FetchId) -> bool {
         self.keeping.get(&fetch).is_some_and(|waiting| !waiting.is_empty())
             || self.appends.values().any(|group| group.fetch == Some(fetch))
             || self.doubts.values().any(|doubt| doubt.fetch == fetch)
     }
 
-    /// Takes in a unit that somebody waits for; true if it has to be written.
+    /// Adds a unit of a transfer; true if it must be written.
     ///
-    /// What the index has may be another unit, or gone from the disk: until the disk has shown it,
-    /// the unit stays in memory.
+    /// The index may be wrong: the place may hold another unit, or none. So if the index has the unit,
+    /// it stays in memory until a read confirms it.
     pub fn enter(
         &mut self,
         fetch: FetchId,
@@ -211,7 +212,7 @@ impl Chunks {
             return self.enter_kept(fetch, id, bytes, ids, out);
         }
         if let Some(pinned) = self.pinned.get_mut(&id) {
-            // It may wait for the disk as one that nobody has asked for.
+            // The unit may wait to be written as one that no transfer requested.
             pinned.read = true;
             return false;
         }
@@ -224,7 +225,7 @@ impl Chunks {
         !(held && self.doubt(fetch, id, ids, out))
     }
 
-    /// Takes in a unit that is not held, to be written: until then memory alone has it.
+    /// Pins a unit that is not held in memory, until it is written.
     pub fn pin(&mut self, id: ChunkId, bytes: Bytes, provenance: Provenance) {
         self.pinned_bytes += bytes.len() as u64;
         self.pinned.insert(id, Pinned { bytes, provenance, given: false, read: false });
@@ -236,7 +237,7 @@ impl Chunks {
         self.counts.known_bytes += length as u64;
     }
 
-    /// Asks the disk for a pinned unit that the index seems to have; false if it has no more places.
+    /// Reads a pinned unit where the index has it, to check it; false if the index has no other place.
     fn doubt(
         &mut self,
         fetch: FetchId,
@@ -253,7 +254,8 @@ impl Chunks {
         true
     }
 
-    /// The disk has shown what it has in a doubtful place: answers whose doubt it was, and who else waited.
+    /// The disk has read a place that was being checked. Returns the transfers that waited for that
+    /// unit; `None` if the read was no such check.
     pub fn handle_doubt(
         &mut self,
         ticket: Ticket,
@@ -282,8 +284,9 @@ impl Chunks {
         Some(concerned)
     }
 
-    /// Writes units side by side, which have entered and are to be written. None is written twice if that
-    /// can be helped: what is kept would take its room twice, too. Answers how many bytes need not be.
+    /// Writes units together. Units that another transfer has written since they entered, or is
+    /// writing, are left out where possible: a protected unit would occupy room twice. Returns how many
+    /// bytes are left out.
     pub fn append(
         &mut self,
         fetch: Option<FetchId>,
@@ -309,7 +312,7 @@ impl Chunks {
         spared
     }
 
-    /// Units were written, or not: answers whose they were, and those that only memory has.
+    /// A write has ended, with the units' places or with an error.
     pub fn handle_appended(
         &mut self,
         ticket: Ticket,
@@ -321,7 +324,7 @@ impl Chunks {
         let mut places = places.unwrap_or_default().into_iter();
         let (mut refused, mut waited, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         for (id, length, provenance) in units {
-            // A disk that fails half-way may have taken the first of a group.
+            // A write that fails half-way may have written the first units.
             let Some(place) = places.next() else {
                 let waits = self.keeping.iter().filter(|(_, waiting)| waiting.contains(&id));
                 failed.extend(waits.map(|(other, _)| *other).filter(|other| Some(*other) != fetch));
@@ -346,7 +349,7 @@ impl Chunks {
     /// A unit of a transfer is on disk.
     fn enter_asked_for(&mut self, id: &ChunkId, at: Location, length: u32, provenance: Provenance) {
         let provenance = match provenance {
-            // Whoever put it has failed meanwhile. Else it is marked when that is known (`written`).
+            // Not protected yet: `written` protects it, unless the transfer that put it has failed meanwhile.
             Provenance::Put => Provenance::Own,
             other => other,
         };
@@ -354,7 +357,8 @@ impl Chunks {
         self.leave_to_disk(id);
     }
 
-    /// A unit that nobody had asked for is on disk. It may have been read meanwhile, or come by a transfer.
+    /// A unit that no transfer requested is on disk. Meanwhile a reader may have read it, or a transfer
+    /// received it.
     fn enter_on_probation(&mut self, id: &ChunkId, at: Location, length: u32) {
         self.index.insert_on_probation(id, at, length);
         if self.pinned.get(id).is_some_and(|pinned| pinned.read) {
@@ -363,14 +367,14 @@ impl Chunks {
         self.forget(id);
     }
 
-    /// A unit need not be kept in memory any longer, but may soon be read again.
+    /// Unpins a unit, and moves it to the cache: it may soon be read again.
     pub fn release(&mut self, id: &ChunkId) {
         if let Some(bytes) = self.forget(id) {
             self.hot.insert(*id, bytes);
         }
     }
 
-    /// The disk has a unit now.
+    /// Unpins a unit that the disk has now. It moves to the cache unless it was sent to a peer.
     fn leave_to_disk(&mut self, id: &ChunkId) {
         if self.pinned.get(id).is_some_and(|pinned| pinned.given) {
             self.forget(id);
@@ -379,16 +383,17 @@ impl Chunks {
         }
     }
 
-    /// A unit need not be kept in memory any longer.
+    /// Unpins a unit, and returns its bytes.
     pub fn forget(&mut self, id: &ChunkId) -> Option<Bytes> {
         let Pinned { bytes, .. } = self.pinned.remove(id)?;
         self.pinned_bytes -= bytes.len() as u64;
         Some(bytes)
     }
 
-    /// Asks the disk for units that memory does not have: the first, and those stored right behind
-    /// it, up to `bytes_max`. False if the store does not have the first. Where no manifest says how long they
-    /// are (`listed`), a failed read is no reason to take them for spoilt.
+    /// Reads units that are not in memory: the first, and those stored directly after it, up to
+    /// `bytes_max`. False if the store does not have the first. `listed`: their lengths come from a
+    /// manifest. If not, the length may be wrong, and a failed read does not mean that the unit is
+    /// corrupt.
     pub fn want(
         &mut self,
         units: impl Iterator<Item = (ChunkId, u32)>,
@@ -446,8 +451,8 @@ impl Chunks {
         run
     }
 
-    /// The disk answered: what is true enters memory, what is not leaves the index. `None` if
-    /// nobody waits for it yet.
+    /// A read has ended. Units that match their names enter the cache; the others leave the index.
+    /// `None` if the read is unknown, or is repeated for its first unit alone.
     pub fn handle_units(
         &mut self,
         ticket: Ticket,
@@ -460,7 +465,7 @@ impl Chunks {
             self.reading.remove(id);
         }
         if units.is_none() && run.units.len() > 1 {
-            // Some unit of the run spoils the read of all: the first may be good.
+            // One unreadable unit fails the whole read; the first may be readable.
             run.units.truncate(1);
             self.read(run, ids, out);
             return None;
@@ -490,7 +495,7 @@ impl Chunks {
         self.counts.bad += 1;
     }
 
-    /// Makes room, one segment at a time.
+    /// Begins to reclaim a segment if the store needs room; only one at a time.
     pub fn reclaim(&mut self, out: &mut VecDeque<Output>) {
         if self.reclaiming.is_none() && !self.spares {
             self.reclaiming = self.index.victim();
@@ -498,19 +503,20 @@ impl Chunks {
         }
     }
 
-    /// A victim's content is known: says what of it stays.
+    /// The units of a victim are known: decides which of them are kept.
     pub fn handle_entries(
         &mut self,
         segment: SegmentId,
         entries: Option<Vec<Entry>>,
         out: &mut VecDeque<Output>,
     ) {
-        // What cannot be listed cannot be saved; reads of its units fail, and leave the index then.
+        // If the segment could not be listed, none is kept. Reads of its units will fail, and then
+        // remove them from the index.
         let keep = self.index.judge(segment, &entries.unwrap_or_default());
         out.push_back(Output::Store(StoreOutput::Rewrite(segment, keep)));
     }
 
-    /// A victim is gone, and what stays lies elsewhere.
+    /// A victim was rewritten: the units that are kept have moved. `None` if rewriting failed.
     pub fn handle_rewritten(
         &mut self,
         segment: SegmentId,
@@ -523,17 +529,17 @@ impl Chunks {
                 self.index.moved(segment, &moved);
                 self.reclaim(out);
             }
-            // It is tried again when something has been written.
+            // The next write tries again.
             None => self.index.spare(segment),
         }
     }
 
-    /// Bytes that wait to be written.
+    /// The length of all pinned units, in bytes.
     pub fn pinned_bytes(&self) -> u64 {
         self.pinned_bytes
     }
 
-    /// Bytes of units in memory besides.
+    /// The memory of the cache of units, in bytes.
     pub fn hot_bytes(&self) -> u64 {
         self.hot.weight()
     }
@@ -552,7 +558,7 @@ mod tests {
     use super::*;
     use store::Policy;
 
-    /// Chunks, and what they say.
+    /// The units under test, and their outputs.
     struct Bench {
         chunks: Chunks,
         ids: Ids,
@@ -583,13 +589,13 @@ mod tests {
         let unit = (content::name(&bytes), bytes);
         let [cached, first, second, third] = [1, 2, 3, 4].map(FetchId);
         [first, second, third].into_iter().for_each(|fetch| bench.chunks.keep_for(fetch));
-        // One has collected it and not written it; another has it written meanwhile.
+        // `cached` has received the unit but not written it; `first` writes it meanwhile.
         assert!(bench.enter(cached, &unit) && bench.enter(first, &unit));
         let ticket = bench.append(first, &unit).expect("it is written");
         let place = Location { segment: SegmentId(1), offset: 64 };
         bench.chunks.handle_appended(ticket, Some(vec![place]), &mut bench.out);
         bench.out.clear();
-        // The second has the disk asked, the third waits until the first mentioned has written it.
+        // `second` checks the unit on disk; `third` waits until `cached` has written it.
         assert!(!bench.enter(second, &unit));
         let Some(Output::Store(StoreOutput::Read(doubt, ..))) = bench.out.pop_back() else {
             panic!("it is looked for")

@@ -1,7 +1,7 @@
-//! Units that are on their way from peers, and who waits for them.
+//! Units in flight: requested from peers, but not complete yet; and the exchanges that wait for them.
 //!
-//! Bounded by what is asked for: each reader of a transfer asks for a window of units ahead, and each
-//! request of a peer has at most [`WANTS_MAX`](crate::exchanges::peer_reader::WANTS_MAX) under way.
+//! *Bounds:* each reader of a transfer requests a window of units ahead, and each request of a peer has
+//! at most [`WANTS_MAX`](crate::exchanges::peer_reader::WANTS_MAX) units in flight.
 
 use super::unsolicited::Early;
 use crate::hasher::Map;
@@ -13,60 +13,60 @@ use std::ops::Range;
 use wire::ChunkId;
 use wire::peer::Want;
 
-/// Bytes of a unit, and where in it they begin.
+/// A part of a unit: its offset in the unit, and its bytes.
 pub type Part = (u32, Bytes);
 
-/// A part takes this many bytes beside its own.
+/// The memory that a part needs beside its bytes.
 const PART_COST: u64 = 64;
 
-/// A unit that was asked of a peer.
+/// A unit that was requested from a peer.
 #[derive(Debug)]
 pub struct Flight {
-    /// For which transfer.
+    /// The transfer for which it was requested.
     pub fetch: FetchId,
-    /// What the manifest, or who wants it, says of it.
+    /// The unit's properties, from the manifest or from a peer's request.
     pub unit: Unit,
-    /// Who wants to know when it is here.
+    /// The exchanges to wake when the unit is complete.
     pub waiters: Vec<ExchangeId>,
-    /// Which readers count it as a peer's, of whichever transfer.
+    /// The readers, of any transfer, that count the unit as served by a peer.
     pub counted: Vec<ExchangeId>,
-    /// Parts that have come from the peer.
+    /// Parts that the peer has sent.
     parts: Vec<Part>,
-    /// Parts that were overheard before it was asked for. Nobody vouches for them, and no peer is to blame
-    /// for them.
+    /// Parts that were overheard before the request. They are unverified, and no peer is blamed if they
+    /// are wrong.
     heard: Vec<Part>,
-    /// In which order it was asked for.
+    /// The unit's place in the order of requests.
     order: u64,
 }
 
-/// All units on their way.
+/// All units in flight.
 #[derive(Debug, Default)]
 pub struct InFlight {
-    /// Units that came before anybody wanted them.
+    /// Units that arrived before they were requested.
     pub early: Early,
     units: Map<ChunkId, Flight>,
-    /// Those of each transfer, in the order they were asked for.
+    /// The units of each transfer, in the order of their requests.
     of: Map<FetchId, BTreeMap<u64, ChunkId>>,
     begun: u64,
-    /// What overheard parts take, in bytes.
+    /// The memory of overheard parts, in bytes.
     heard_cost: u64,
 }
 
 impl InFlight {
-    /// None yet, and this much memory for those that come before they are wanted: the first of small objects
-    /// may overtake their manifest, which comes by another connection. The oldest leaves first.
+    /// No units yet, and this much memory for units that arrive before they are requested (see
+    /// `unsolicited.rs`).
     pub fn new(early_bytes_max: u64) -> Self {
         Self { early: Early::new(early_bytes_max), ..Self::default() }
     }
 
-    /// Notes that a unit is asked for.
+    /// A unit is requested.
     pub fn begin(&mut self, name: ChunkId, fetch: FetchId, unit: Unit) {
         let (waiters, counted) = (Vec::new(), Vec::new());
         let (parts, heard) = (Vec::new(), Vec::new());
         self.resume(name, Flight { fetch, unit, waiters, counted, parts, heard, order: 0 });
     }
 
-    /// Notes that a unit is on its way still, or again.
+    /// A unit is still in flight, or again.
     pub fn resume(&mut self, name: ChunkId, flight: Flight) {
         self.remove(&name);
         self.begun += 1;
@@ -76,7 +76,7 @@ impl InFlight {
         self.units.insert(name, Flight { order, ..flight });
     }
 
-    /// Parts of a unit were overheard: a peer is not asked for them.
+    /// Parts of a unit were overheard: they are not requested from a peer.
     pub fn overheard(&mut self, name: &ChunkId, parts: Vec<Part>) {
         if let Some(flight) = self.units.get_mut(name) {
             self.heard_cost -= flight.heard_cost();
@@ -85,12 +85,12 @@ impl InFlight {
         }
     }
 
-    /// What is to be asked for of a unit that is on its way.
+    /// The request for a unit in flight: the whole unit, or its missing bytes.
     pub fn want_of(&self, name: &ChunkId) -> Option<Want> {
         Some(self.units.get(name)?.want(*name))
     }
 
-    /// Has somebody woken when a unit is here; false if it is not on its way.
+    /// Wakes an exchange when a unit is complete; false if the unit is not in flight.
     pub fn wait_for(&mut self, name: &ChunkId, waiter: ExchangeId) -> bool {
         let Some(flight) = self.units.get_mut(name) else { return false };
         if !flight.waiters.contains(&waiter) {
@@ -99,17 +99,17 @@ impl InFlight {
         true
     }
 
-    /// A unit that is on its way.
+    /// A unit in flight.
     pub fn get_mut(&mut self, name: &ChunkId) -> Option<&mut Flight> {
         self.units.get_mut(name)
     }
 
-    /// Whether a unit is on its way.
+    /// Whether a unit is in flight.
     pub fn contains(&self, name: &ChunkId) -> bool {
         self.units.contains_key(name)
     }
 
-    /// Takes in bytes of a unit; gives it out once it is complete, checked or not.
+    /// Adds bytes of a unit. Returns and removes the unit once it is complete; its hash is not checked yet.
     pub fn arrive(
         &mut self,
         name: &ChunkId,
@@ -131,14 +131,14 @@ impl InFlight {
         self.remove(name).map(|flight| (flight, whole))
     }
 
-    /// A reader counts a unit as a peer's.
+    /// A reader counts a unit as served by a peer.
     pub fn count_for(&mut self, name: &ChunkId, reader: ExchangeId) {
         if let Some(flight) = self.units.get_mut(name) {
             flight.counted.push(reader);
         }
     }
 
-    /// A unit is not on its way any more.
+    /// A unit is no longer in flight.
     pub fn remove(&mut self, name: &ChunkId) -> Option<Flight> {
         let flight = self.units.remove(name)?;
         self.heard_cost -= flight.heard_cost();
@@ -151,7 +151,7 @@ impl InFlight {
         Some(flight)
     }
 
-    /// Nothing more of a transfer is on its way; answers who waited for units of it.
+    /// A transfer's units are no longer in flight. Returns the exchanges that waited for them.
     pub fn remove_all(&mut self, fetch: FetchId) -> Vec<ExchangeId> {
         let units = self.of.remove(&fetch).unwrap_or_default();
         let in_flight = units.into_values().filter_map(|name| self.units.remove(&name));
@@ -160,17 +160,17 @@ impl InFlight {
         in_flight.into_iter().flat_map(|flight| flight.waiters).collect()
     }
 
-    /// What a transfer has asked for, in that order, with what is missing of each.
+    /// The requests of a transfer, in their order, each for the unit's missing bytes.
     pub fn wants_of(&self, fetch: FetchId) -> Vec<Want> {
         self.names_of(fetch).filter_map(|name| self.want_of(name)).collect()
     }
 
-    /// Names of what a transfer has asked for.
+    /// The names of a transfer's units in flight, in the order of their requests.
     pub fn names_of(&self, fetch: FetchId) -> impl Iterator<Item = &ChunkId> {
         self.of.get(&fetch).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// Forgets parts: what one peer sent is not joined to what another sends.
+    /// Drops the parts that a transfer's peer has sent: they are not joined with another peer's.
     pub fn drop_parts(&mut self, fetch: FetchId) {
         for name in self.of.get(&fetch).into_iter().flat_map(BTreeMap::values) {
             if let Some(flight) = self.units.get_mut(name) {
@@ -179,12 +179,12 @@ impl InFlight {
         }
     }
 
-    /// Whether a transfer waits for units.
+    /// Whether a transfer has units in flight.
     pub fn has(&self, fetch: FetchId) -> bool {
         self.of.contains_key(&fetch)
     }
 
-    /// Nobody waits in a client's or peer's name any more.
+    /// An exchange no longer waits for any unit, and counts none.
     pub fn leave(&mut self, waiter: ExchangeId) {
         for flight in self.units.values_mut() {
             flight.waiters.retain(|id| *id != waiter);
@@ -192,12 +192,12 @@ impl InFlight {
         }
     }
 
-    /// What overheard parts take of memory, in bytes, until they are joined to what comes.
+    /// The memory of overheard parts that wait for the rest of their units, in bytes.
     pub fn heard_cost(&self) -> u64 {
         self.heard_cost
     }
 
-    /// How many units are on their way.
+    /// How many units are in flight.
     pub fn len(&self) -> usize {
         self.units.len()
     }
@@ -206,34 +206,34 @@ impl InFlight {
 /// A unit as a manifest lists it.
 #[derive(Clone, Copy, Debug)]
 pub struct Unit {
-    /// Its length in bytes.
+    /// The unit's length in bytes.
     pub length: u32,
-    /// Whether a parent ends with it.
+    /// Whether a parent chunk ends with this unit.
     pub parent_end: bool,
-    /// Where it ends in the object; zero if that is not known.
+    /// The offset of the unit's end in the object; zero if it is unknown.
     pub end: u64,
 }
 
 impl Unit {
-    /// As an entry lists it that ends there in the object.
+    /// The unit of a manifest's entry, which ends at this offset in the object.
     pub fn listed(entry: &Entry, end: u64) -> Self {
         Self { length: entry.length, parent_end: entry.parent_end, end }
     }
 
-    /// As a peer wants it, who does not say where it stands.
+    /// The unit of a peer's request, which does not give its place in the object.
     pub fn wanted(want: &Want) -> Self {
         Self { length: want.length, parent_end: false, end: 0 }
     }
 
-    /// All of it, wanted by name.
+    /// A request for the whole unit.
     pub fn want(self, name: ChunkId) -> Want {
         Want { name, length: self.length, missing: Vec::new() }
     }
 }
 
 impl Flight {
-    /// Keeps bytes that are not there yet. Overlaps are not merged: what was wanted never overlaps, and
-    /// the whole is held against its name in any case.
+    /// Adds a part, unless it overlaps another. Requested parts never overlap, and the whole unit is
+    /// checked against its name in any case.
     fn add(&mut self, offset: u32, bytes: Bytes) {
         let end = offset + bytes.len() as u32;
         let overlaps = |(at, part): &(u32, Bytes)| *at < end && offset < at + part.len() as u32;
@@ -243,13 +243,13 @@ impl Flight {
         }
     }
 
-    /// The whole, if all parts are there.
+    /// The whole unit, if no part is missing.
     fn join(&mut self, total: u32) -> Option<Bytes> {
         if !self.missing(total).is_empty() {
             return None;
         }
         let mut whole = vec![0; total as usize];
-        // What the peer sent is right where both have the same.
+        // Copied in this order, a peer's parts overwrite overheard ones.
         for (at, part) in self.heard.iter().chain(&self.parts) {
             let place = whole.get_mut(*at as usize..)?.get_mut(..part.len())?;
             place.copy_from_slice(part);
@@ -278,8 +278,8 @@ impl Flight {
     fn want(&self, name: ChunkId) -> Want {
         let mut want = self.unit.want(name);
         let missing = self.missing(self.unit.length);
-        // All of it is asked for in the same way if it is in more pieces than a want can name, or than are
-        // kept beside those that have come.
+        // The whole unit is requested if the missing ranges are too many for one request, or for the
+        // parts that can be kept.
         if self.has_parts() && self.parts.len() + missing.len() <= Want::RANGES_MAX {
             want.missing = missing;
         }
@@ -290,12 +290,12 @@ impl Flight {
         !self.parts.is_empty() || !self.heard.is_empty()
     }
 
-    /// Whether a peer has begun to send it.
+    /// Whether a peer has sent a part of the unit.
     pub fn has_begun(&self) -> bool {
         !self.parts.is_empty()
     }
 
-    /// Bytes of it that were overheard, and that a peer need not send.
+    /// How many bytes of the unit were overheard, which a peer need not send.
     pub fn heard_bytes(&self) -> u64 {
         self.heard.iter().map(|(_, part)| part.len() as u64).sum()
     }
@@ -304,7 +304,7 @@ impl Flight {
         self.heard_bytes() + PART_COST * self.heard.len() as u64
     }
 
-    /// What was overheard of it is false: only what the peer sent counts.
+    /// Drops the overheard parts, since one of them is wrong; the peer's parts remain.
     pub fn mistrust_heard(&mut self) {
         self.heard.clear();
     }
@@ -316,7 +316,7 @@ mod tests {
 
     const NAME: ChunkId = ChunkId([7; 32]);
 
-    /// Bytes that were asked for come, and are what the peer has.
+    /// The peer sends all requested bytes correctly.
     fn answer(in_flight: &mut InFlight, want: &Want) -> Option<(Flight, Bytes)> {
         let all = std::iter::once(0..want.length).filter(|_| want.missing.is_empty());
         let ranges: Vec<_> = all.chain(want.missing.clone()).collect();

@@ -1,7 +1,8 @@
-//! Chunks: what is held, in memory and on disk; what is on its way from peers; what came before anybody wanted it.
+//! Chunks: units held in memory and on disk, units in flight from peers, and units that arrived before
+//! they were requested.
 //!
-//! *Where to start:* `held.rs`, the one door. `held/kept.rs` is its part for what is published here, `unseal.rs` opens
-//! what is given to clients.
+//! *Where to start:* `held.rs`, through which all units are stored and read. `held/kept.rs` is its part
+//! for published objects; `unseal.rs` decrypts units for clients.
 
 mod held;
 mod in_flight;

@@ -1,4 +1,4 @@
-//! Sealed units, opened for clients: nothing of a unit leaves the node in clear but through here.
+//! Decrypts sealed units for clients. No other code gives out a unit's plaintext.
 
 use crate::hasher::{Cache, cache};
 use bytes::Bytes;
@@ -6,23 +6,23 @@ use content::{Entry, Key, Sealer, Segment};
 use quick_cache::UnitWeighter;
 use wire::ChunkId;
 
-/// Opens units, and remembers which key was the right one for which.
+/// Decrypts units, and remembers the key that was verified for each.
 pub struct Opener {
     opened: Cache<ChunkId, Key, UnitWeighter>,
 }
 
 impl Opener {
-    /// That remembers so many units.
+    /// An opener that remembers at most this many units.
     pub fn new(units_max: usize) -> Self {
         Self { opened: cache(units_max, units_max as u64, UnitWeighter) }
     }
 
-    /// A unit as clients get it, of which the bytes are held to be those that the entry names; `None` if it
-    /// is not what the entry says: of another length, sealed with another key, or sealed where this node's
-    /// mesh does not seal.
+    /// A unit in plaintext. The caller has checked its bytes against the entry's name. `None` if the
+    /// unit does not match the entry: it has another length or key, or is sealed although this node's
+    /// mesh does not seal, or the reverse.
     ///
-    /// The key is held against the content: it rests in the catalogue, where it can go bad like anything that
-    /// a disk keeps. Name and key together say what comes out, so that once is enough for each pair.
+    /// The key is checked against the plaintext: it is stored in the catalogue, where a disk can
+    /// corrupt it. Name and key determine the plaintext, so each pair is checked only once.
     #[inline]
     pub fn unseal(&mut self, sealer: Option<&Sealer>, entry: &Entry, unit: Bytes) -> Option<Bytes> {
         if unit.len() as u64 != u64::from(entry.length) {
@@ -31,7 +31,7 @@ impl Opener {
         match (sealer, entry.key) {
             (None, None) => Some(unit),
             (Some(sealer), Some(key)) => {
-                // Memory and peers want it sealed: what is opened is a copy, for as long as a client takes it.
+                // The cache and peers need the sealed unit, so a copy is decrypted.
                 let mut clear = unit.to_vec();
                 if self.opened.get(&entry.id) == Some(&key) {
                     content::cipher(&key, &mut clear);

@@ -1,34 +1,34 @@
-//! Units that arrived before a reader wanted them: the first units of a small object may overtake its
+//! Units that arrived before a reader requested them: the first units of a small object may overtake its
 //! manifest, which arrives on another connection.
 //!
-//! *Who calls it:* the node, with whole units that bear their names. *Bounds:* the memory that it was given, what
-//! keeping each unit costs included, so that many short ones are no more than few long ones. The oldest
-//! leaves first.
+//! *Who calls it:* the node, with whole units that match their names. *Bounds:* the memory that it was
+//! given. It includes the overhead of each unit, so that many short units cannot exceed it. The oldest
+//! is dropped first.
 
 use crate::hasher::Map;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use wire::ChunkId;
 
-/// The memory that a unit takes beside its bytes: two entries of tables, and an allocation.
+/// The memory that a unit needs beside its bytes: two table entries and an allocation.
 const ENTRY_COST: u64 = 256;
 
-/// See the module.
+/// The early units; see the module.
 #[derive(Debug, Default)]
 pub struct Early {
     units: Map<ChunkId, (u64, Bytes)>,
-    /// In the order in which they came.
+    /// Their names, in the order of arrival.
     order: BTreeMap<u64, ChunkId>,
     came: u64,
-    /// What they take of the memory.
+    /// The memory that they use, in bytes.
     pub bytes: u64,
     bytes_max: u64,
-    /// Units that had to go before anybody wanted them.
+    /// How many units were dropped before they were requested.
     pub dropped: u64,
 }
 
 impl Early {
-    /// None yet, and this much memory for them.
+    /// No units yet, and this much memory for them.
     pub fn new(bytes_max: u64) -> Self {
         Self { bytes_max, ..Self::default() }
     }
@@ -51,7 +51,7 @@ impl Early {
         }
     }
 
-    /// Gives out a unit that is wanted now.
+    /// Removes and returns a unit that is requested now.
     pub fn take(&mut self, name: &ChunkId) -> Option<Bytes> {
         let (place, bytes) = self.units.remove(name)?;
         self.order.remove(&place);
@@ -78,7 +78,7 @@ mod tests {
         assert!(early.bytes <= 64 << 10);
         let kept = 10_000 - early.dropped;
         assert!((100..600).contains(&kept), "{kept}");
-        // The latest are those that are kept, and each is given out once.
+        // The latest units are kept, and each is returned once.
         let first = (10_000 - kept) as u32;
         assert_eq!(early.take(&name(first - 1)), None);
         for number in first..10_000 {

@@ -1,7 +1,7 @@
-//! Units that are to be kept, because something is published with them.
+//! Units of published objects, which are protected from eviction (*kept*).
 //!
-//! *Who calls it:* `held.rs`, and the node, which knows what is published. *What it never does:* count a
-//! unit as kept that the disk has not shown or written.
+//! *Who calls it:* `held.rs`, and the machine `publish`. *What it never does:* count a unit as kept
+//! before the disk has written it, or has read it correctly.
 
 use super::{Chunks, Group};
 use crate::hasher::Set;
@@ -14,8 +14,9 @@ use store::Provenance;
 use wire::ChunkId;
 
 impl Chunks {
-    /// Takes in a unit that is to be kept, as [`Chunks::enter`] does: only what the disk has shown, or has
-    /// written, counts as held. What is being written for another transfer is waited for.
+    /// Adds a unit that will be kept, as [`Chunks::enter`] does; true if it must be written. It counts
+    /// as held only once the disk has written it or has read it correctly. If another transfer is
+    /// writing it, this transfer waits for that write.
     pub(super) fn enter_kept(
         &mut self,
         fetch: FetchId,
@@ -42,8 +43,9 @@ impl Chunks {
         self.appends.values().any(writes)
     }
 
-    /// Whether a unit that a transfer has collected need not be written any more: it was since, or is being, for
-    /// another. Who keeps it goes by what is certain, and is told what becomes of it.
+    /// Whether a unit of a transfer need not be written: it has been written since it entered. A
+    /// transfer that keeps its units also relies on a write that is still under way, and learns its
+    /// result.
     pub(super) fn is_spared(&self, fetch: Option<FetchId>, id: &ChunkId) -> bool {
         match fetch.and_then(|fetch| self.keeping.get(&fetch)) {
             Some(waiting) => !waiting.contains(id) || self.is_being_written(id),
@@ -51,32 +53,33 @@ impl Chunks {
         }
     }
 
-    /// The units of a transfer are to be kept from now on.
+    /// From now on the units of this transfer are kept.
     pub fn keep_for(&mut self, fetch: FetchId) {
         self.keeping.insert(fetch, Set::default());
     }
 
-    /// That transfer is over.
+    /// A transfer whose units are kept has ended.
     pub fn keep_for_nobody(&mut self, fetch: FetchId) {
         self.keeping.remove(&fetch);
     }
 
-    /// A unit is to be kept; false if it is not held.
+    /// Protects a unit from eviction; false if it is not on disk.
     pub fn keep(&mut self, id: &ChunkId) -> bool {
         !self.absent.contains(id) && self.index.keep(id)
     }
 
-    /// What was kept may leave like everything else.
+    /// Ends the protection of all units: they may be evicted like any other.
     pub fn keep_nothing(&mut self) {
         self.index.keep_nothing();
     }
 
-    /// Whether room is to be made only later.
+    /// Sets whether reclaiming is suspended.
     pub fn reclaim_nothing(&mut self, spares: bool) {
         self.spares = spares;
     }
 
-    /// A unit is on disk, for whomever it was written or found: answers which transfers that keep it waited.
+    /// A unit is on disk. Returns the transfers that waited for it and keep their units; the unit is
+    /// protected if there are any.
     pub(super) fn written(&mut self, id: &ChunkId) -> Vec<FetchId> {
         let waits =
             |(fetch, waiting): (&FetchId, &mut Set<ChunkId>)| waiting.remove(id).then_some(*fetch);
