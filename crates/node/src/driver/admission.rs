@@ -21,8 +21,8 @@ pub const CONNECTIONS_MAX: usize = 2048;
 
 /// Memory of a connection that waits for its next request, in bytes: its task, the parser's buffer, sockets.
 const IDLE_BYTES: u64 = 16 << 10;
-/// The most memory of a connection while a request is received or answered, in bytes. It includes 36
-/// KiB of an incomplete head, or the part of a response that a client leaves unread in our buffers and
+/// The most memory of a connection while a request is received or answered, in bytes. It includes
+/// 36 KiB of an incomplete head, or the part of a response that a client leaves unread in our buffers and
 /// the kernel's. A window above [`WINDOW_MIN`] is counted separately.
 const OPEN_BYTES: u64 = 64 << 10;
 /// Memory of a tunnel, or of another connection that is relayed without parsing, in bytes: two sockets
@@ -36,8 +36,7 @@ const WINDOW_MAX: u64 = 128 << 10;
 /// A window exceeds the minimum by this fraction (an eighth) of the memory still free for windows, at most.
 const WINDOW_SHARE: u64 = 8;
 
-/// Once half of the room is taken, a connection that transfers a head or body at less than this rate is
-/// closed, in bytes a second …
+/// Once half of the room is taken, a head or body must move at least this many bytes a second …
 const PACE_BYTES: u64 = 256;
 /// … measured over a minute: this many sweeps.
 const PACE_SWEEPS: usize = 12;
@@ -75,7 +74,7 @@ impl Meter {
         self.waits.store(true, Ordering::Relaxed);
     }
 
-    /// The connection is polled again, which clears [`waits`](Self::waits). The poll sets it again if
+    /// The connection is polled again, which clears `waits`. The poll sets it again if
     /// we still wait for the client.
     pub fn awake(&self) {
         self.waits.store(false, Ordering::Relaxed);
@@ -127,13 +126,13 @@ pub enum Refused {
 /// Why a connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Closed {
-    /// It waited for its next request, and room was needed.
+    /// The connection waited for its next request, and room was needed.
     Idle,
-    /// Its head was incomplete, and room was needed.
+    /// A head was incomplete, and room was needed.
     Head,
-    /// It was a tunnel that carried no bytes, and room was needed.
+    /// A tunnel carried no bytes, and room was needed.
     Tunnel,
-    /// Its client was too slow, and half of the room was taken.
+    /// The client was too slow, and half of the room was taken.
     Slow,
 }
 
@@ -181,12 +180,12 @@ wire::counters! {
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// It waits for its next request.
+    /// Waiting for the next request.
     Idle,
     /// A head is expected or incomplete: the connection is new, or a part of a later request's head has
     /// arrived.
     Head,
-    /// A request is being answered, with a window of this many bytes.
+    /// A request is being answered, with a window of `window` bytes.
     Busy { window: u64 },
     /// Bytes are relayed without parsing.
     Tunnel,

@@ -1,4 +1,4 @@
-//! The way to the gateway, as far as it is known, and who on it does not answer.
+//! The route to the gateway, as far as it is known, and the neighbours on it that do not answer.
 
 mod table;
 
@@ -10,40 +10,41 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 use wire::Instant;
 
-/// A neighbour without a daemon is passed over for so long.
+/// A neighbour without a daemon is skipped for this long.
 const WITHOUT_FOR: Duration = Duration::from_secs(30);
-/// Whoever will be asked and is not there is looked for again after so long …
+/// A next hop or gateway that did not answer is dialled again after this long …
 const REDIAL_MIN: Duration = Duration::from_secs(1);
-/// … and after twice as long each time, up to this.
+/// … and then after twice the last wait, up to this.
 const MEET_EVERY: Duration = Duration::from_secs(30);
-/// That somebody refuses us is told once in so long.
+/// The log mentions that a node refuses us at most once in this time.
 const REFUSED_EVERY: Duration = Duration::from_secs(3600);
-/// Neighbours without daemons that are remembered, at most; the set is then begun anew.
+/// The most addresses without a daemon, or that refused us, that are remembered; a full set is cleared.
 const WITHOUT_MAX: usize = 256;
 
-/// See the module.
+/// The service; see the module.
 #[derive(Debug, Default)]
 pub struct Routes {
     table: RouteTable,
-    /// The way that was known last.
+    /// The last table that was not [`RouteTable::Nowhere`].
     led: RouteTable,
-    /// When the way out of the mesh became another, if it ever did: connections through the old one may be
-    /// dead and not say so.
+    /// When the route out of the mesh last changed, if it ever did. Connections through the old exit
+    /// may be dead without notice.
     pub led_elsewhere: Option<Instant>,
-    /// When to look whether those are there who will be asked.
+    /// When to check that the next hop and the gateway are connected.
     pub meet_at: Option<Instant>,
-    /// For how long they were left alone the last time that they were not.
+    /// The last wait before such a dial was repeated; zero after a success.
     meet_wait: Duration,
-    /// Where no daemon answers, until when that is believed.
+    /// Addresses without a daemon, and until when they are skipped.
     without: Map<IpAddr, Instant>,
-    /// A next hop, and the gateway that it last told of: known still when it is gone.
+    /// A next hop, and the gateway that it announced last. It stays known after the next hop's
+    /// connection is lost.
     told: Option<(IpAddr, IpAddr)>,
-    /// Who has refused us, and when that was told last.
+    /// Nodes that have refused us, and when the log last said so.
     refused: Map<IpAddr, Instant>,
 }
 
 impl Routes {
-    /// Takes in the way to the gateway.
+    /// Sets the table of routes.
     pub fn set(&mut self, now: Instant, table: RouteTable) {
         if table != RouteTable::Nowhere {
             let moved = self.led.leads_elsewhere_than(&table);
@@ -53,7 +54,7 @@ impl Routes {
         self.table = table;
     }
 
-    /// The next hop tells of the gateway.
+    /// The next hop has announced the gateway.
     pub fn learn(&mut self, next_hop: IpAddr, gateway: IpAddr) {
         self.told = Some((next_hop, gateway));
     }
@@ -63,24 +64,24 @@ impl Routes {
         self.table.is_gateway()
     }
 
-    /// The way through the mesh, where this node has one and needs one.
+    /// The route through the mesh; `None` if there is none, or if this node is the gateway.
     pub fn route(&self) -> Option<&Route> {
         self.table.route()
     }
 
-    /// The gateway's address: as the routes have it, else as the next hop says, or said.
+    /// The gateway's address: from the table, else the one that the next hop announced last.
     pub fn gateway(&self) -> Option<IpAddr> {
         let next = self.route().map(|route| route.next_hop);
         let told = self.told.filter(|(by, _)| Some(*by) == next);
         self.table.gateway().or(told.map(|(_, gateway)| gateway))
     }
 
-    /// Whom a request can be asked now.
+    /// The nodes to which a request can be sent now.
     pub fn ways(&self) -> Ways {
         Ways { next_hop: self.route().map(|route| route.next_hop), gateway: self.gateway() }
     }
 
-    /// A port at an address, which may be one of the interface towards the next hop alone.
+    /// The socket address of a port. A link-local address gets the scope of the next hop's interface.
     pub fn socket(&self, address: IpAddr, port: u16) -> SocketAddr {
         match (address, self.route()) {
             (IpAddr::V6(v6), Some(route)) if v6.is_unicast_link_local() => {
@@ -90,24 +91,24 @@ impl Routes {
         }
     }
 
-    /// It was looked whether those are there who will be asked: once more later, if there is a way.
+    /// The next hop and the gateway were checked. Schedules the next check, if there is a route.
     pub fn met(&mut self, now: Instant) {
         self.meet_at = self.route().map(|_| now + MEET_EVERY);
     }
 
-    /// Somebody who was to be met is not there.
+    /// A next hop or gateway did not answer: the next check comes sooner.
     pub fn missed(&mut self, now: Instant) {
         self.meet_wait = (self.meet_wait * 2).clamp(REDIAL_MIN, MEET_EVERY);
         self.meet_at = self.meet_at.map(|at| at.min(now + self.meet_wait));
     }
 
-    /// A peer was met at this address after all.
+    /// A peer at this address has connected.
     pub fn found(&mut self, address: IpAddr) {
         self.without.remove(&address.to_canonical());
         self.meet_wait = Duration::ZERO;
     }
 
-    /// Nobody answers there: it is passed over for a while.
+    /// No daemon answers at this address: it is skipped for a while.
     pub fn pass_over(&mut self, now: Instant, address: IpAddr) {
         if self.without.len() >= WITHOUT_MAX {
             self.without.clear();
@@ -115,12 +116,12 @@ impl Routes {
         self.without.insert(address.to_canonical(), now + WITHOUT_FOR);
     }
 
-    /// Whether an address is passed over.
+    /// Whether an address is skipped.
     pub fn is_passed_over(&self, now: Instant, address: IpAddr) -> bool {
         self.without.get(&address.to_canonical()).is_some_and(|until| now < *until)
     }
 
-    /// Whether it is worth a line that somebody refuses us: once in a while is enough.
+    /// Whether the log should mention that a node at this address refuses us: at most once an hour.
     pub fn is_news(&mut self, now: Instant, address: IpAddr) -> bool {
         if self.refused.len() >= WITHOUT_MAX {
             self.refused.clear();

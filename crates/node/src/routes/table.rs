@@ -1,64 +1,64 @@
-//! The way to the gateway as a plain snapshot: pushed in whole whenever it changes, never asked for.
+//! The route to the gateway, as a snapshot. The driver passes a new one whenever the route changes.
 
 use std::net::IpAddr;
 
-/// Where what is not for the mesh itself goes from this node.
+/// The route of this node's packets to destinations outside the mesh.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RouteTable {
-    /// Nowhere: there is no usable route, or routing is off.
+    /// There is no usable route, or routing is off.
     #[default]
     Nowhere,
-    /// Out of the mesh: this node is the gateway.
+    /// The route leads out of the mesh here: this node is the gateway.
     Gateway(Uplink),
-    /// To another node of the mesh.
+    /// The route leads to another node of the mesh.
     Mesh(Route),
 }
 
-/// The gateway's way out.
+/// The gateway's route out of the mesh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uplink {
-    /// The address by which the mesh knows this node, if that is known.
+    /// The address by which the mesh knows this node, if it is known.
     pub address: Option<IpAddr>,
-    /// The interface that leads out; `None` where the configuration alone makes this node the gateway.
+    /// The interface that leads out; `None` if only the configuration makes this node the gateway.
     pub interface: Option<Interface>,
-    /// Who says so.
+    /// The source of this information.
     pub source: RouteSource,
 }
 
-/// The way through the mesh.
+/// The route through the mesh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The neighbour that takes what goes to the gateway. A link-local address is one of `interface`.
+    /// The neighbour that forwards packets to the gateway. A link-local address has the scope of `interface`.
     pub next_hop: IpAddr,
-    /// The interface behind which the next hop is.
+    /// The interface towards the next hop.
     pub interface: Interface,
     /// The gateway's address, if it is known.
     pub gateway: Option<IpAddr>,
-    /// The cost of the whole way in the routing protocol's own unit, less is better, if it is known.
+    /// The metric of the whole route in the routing protocol's own unit, if it is known; less is better.
     pub metric: Option<u32>,
-    /// Hops to the gateway, if they are known; the gateway itself is one hop away from its neighbours.
+    /// The number of hops to the gateway, if it is known; one for a neighbour of the gateway.
     pub hops: Option<u32>,
-    /// Who says so.
+    /// The source of this information.
     pub source: RouteSource,
 }
 
 /// A network interface of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// The interface's name.
     pub name: String,
-    /// The kernel's number for it: the scope of link-local addresses.
+    /// The kernel's interface index: the scope of link-local addresses.
     pub index: u32,
 }
 
-/// Who said most of what is known about a route.
+/// The source of most information about a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteSource {
     /// The kernel's routing table alone.
     Kernel,
     /// babeld, in agreement with the kernel.
     Babeld,
-    /// The configuration names the gateway; the kernel knows the way.
+    /// The configuration, which names the gateway; the route is the kernel's.
     Config,
 }
 
@@ -69,7 +69,7 @@ impl RouteTable {
         matches!(self, Self::Gateway(_))
     }
 
-    /// Whether another way out of the mesh was known before than now.
+    /// Whether this table and a newer one leave the mesh at different, known exits.
     pub(crate) fn leads_elsewhere_than(&self, now: &Self) -> bool {
         match (self, now) {
             (Self::Nowhere, _) | (_, Self::Nowhere) => false,
@@ -81,7 +81,7 @@ impl RouteTable {
         }
     }
 
-    /// The way through the mesh, where this node has one and needs one.
+    /// The route through the mesh; `None` if there is none, or if this node is the gateway.
     #[must_use]
     pub fn route(&self) -> Option<&Route> {
         match self {
@@ -90,7 +90,7 @@ impl RouteTable {
         }
     }
 
-    /// The gateway's address, whoever the gateway is, if it is known.
+    /// The gateway's address, if it is known; the gateway may be this node.
     #[must_use]
     pub fn gateway(&self) -> Option<IpAddr> {
         match self {
@@ -100,7 +100,7 @@ impl RouteTable {
         }
     }
 
-    /// Who says so; `None` if nobody does.
+    /// The source of the route; `None` if there is no route.
     #[must_use]
     pub fn source(&self) -> Option<RouteSource> {
         match self {
@@ -112,7 +112,7 @@ impl RouteTable {
 }
 
 impl RouteSource {
-    /// One word for it.
+    /// A short name, for people and programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
