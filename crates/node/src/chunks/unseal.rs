@@ -46,7 +46,7 @@ impl Opener {
     }
 }
 
-/// Whether all units of a segment are sealed, or none is.
+/// Whether all units of a segment are sealed or, if `sealed` is false, none of them is.
 pub fn is_sealed_as(segment: &Segment, sealed: bool) -> bool {
     segment.entries.iter().all(|entry| entry.key.is_some() == sealed)
 }

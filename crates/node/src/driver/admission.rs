@@ -3,7 +3,7 @@
 //! *What this is:* a count of connections and of the memory that they may use. Each connection is
 //! charged for the most memory that it can use in its stage, socket buffers included. So the sum is an
 //! upper bound, and no socket needs to be inspected. When there is no room, the longest idle connection
-//! is closed first; if none is idle, the connection whose head has been incomplete longest. *Who calls
+//! is closed first. If none is idle, it is the connection whose head has been incomplete longest. *Who calls
 //! it:* a driver, at each event of a connection; the driver then closes the connections that
 //! [`Admission::poll_closed`] returns. *What it never does:* wait, or close a connection that waits for
 //! our response.
@@ -189,7 +189,7 @@ enum Stage {
     Busy { window: u64 },
     /// Bytes are relayed without parsing.
     Tunnel,
-    /// [`Admission`] decided to close it; the driver has not reported its end yet.
+    /// The connection must be closed; the driver has not reported its end yet.
     Closed,
 }
 
@@ -203,7 +203,7 @@ impl Stage {
         }
     }
 
-    /// By how much its window exceeds the minimum, in bytes.
+    /// By how much the window exceeds the minimum, in bytes.
     fn extra(self) -> u64 {
         if let Self::Busy { window } = self { window - WINDOW_MIN } else { 0 }
     }
@@ -336,7 +336,7 @@ impl Admission {
         }
     }
 
-    /// From here on the connection's bytes are relayed without parsing.
+    /// From now on the connection's bytes are relayed without parsing.
     pub fn tunnel(&mut self, now: Instant, slot: Slot) {
         if self.stage(slot).is_some_and(|stage| stage != Stage::Closed) {
             self.set(now, slot, Stage::Tunnel);

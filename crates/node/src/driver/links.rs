@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The most farewells at one time.
 pub const FAREWELLS_MAX: usize = 32;
 /// The most accepted links at one time: links in the handshake; for each peer one for control, one for units
-/// and one that waits to replace it; one that waits for each of our dials; farewells.
+/// and one that may replace another; one that waits for each of our dials; farewells.
 pub const ACCEPTED_MAX: usize = HANDSHAKES_MAX + 3 * PEERS_MAX + DIALS_MAX + FAREWELLS_MAX;
 /// The most dialled links at one time: for each peer one for control and one for units; dials, and two
 /// more to peers that are needed; farewells.

@@ -89,8 +89,8 @@ fn may_be_stale(control: &CacheControl) -> bool {
         || control.no_cache)
 }
 
-/// Whether a stale response may be used because the origin is out of reach, or answered with an error
-/// (`reached`). The first needs no permission (§4.2.4); after a 5xx, `stale-if-error` must permit it
+/// Whether a stale response may be used because the origin is out of reach or, if `reached`, answered with
+/// an error. The first needs no permission (§4.2.4); after a 5xx, `stale-if-error` must permit it
 /// (RFC 5861 §4).
 pub fn stale_permitted(record: &Record, request: &HeaderMap, now: Date, reached: bool) -> bool {
     let control = CacheControl::of_response(&record.headers);
