@@ -6,8 +6,8 @@ use super::record::Record;
 use http::{HeaderMap, StatusCode, header};
 use wire::Date;
 
-/// A response without explicit lifetime is fresh for this share (a tenth, as RFC 9111 §4.2.2 suggests)
-/// of the time since it was last modified …
+/// A response without explicit lifetime is fresh for a tenth of the time since its last modification,
+/// which RFC 9111 §4.2.2 calls typical …
 const HEURISTIC_SHARE: u64 = 10;
 /// … but not longer than this, in seconds.
 const HEURISTIC_MAX: u64 = 86_400;
