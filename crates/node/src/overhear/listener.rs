@@ -1,14 +1,14 @@
-//! What was heard of others' transfers, and what becomes of it: units that nobody asked for are kept, units
-//! that are on their way are here sooner, and of what was half heard only the rest is asked for.
+//! What the node does with overheard transfers: it keeps units that it had not requested, cancels requests for
+//! units that it overheard before they arrived, and requests only the missing ranges of units that it overheard
+//! in part.
 //!
-//! *Which segments:* those for others, as the driver says, who alone knows all our addresses. What goes to
-//! us comes by its own connection, and heard a second time it would take back wants that are being met.
-//! What our peers say to others, and others to them, is the best there is: a next hop serves our neighbours
-//! what we may want, and is served what it will send us.
-//! *Source:* Ditto §4.2, §4.3; §8 for taking back what is on its way.
+//! *Which segments:* those addressed to other routers; the driver selects them, because it alone knows all our
+//! addresses. Segments addressed to us arrive by their own connections: if they were overheard as well, they would
+//! cancel requests that are being answered. Traffic to and from our peers is the most useful: a next hop sends our
+//! neighbours what we may request later, and receives what it will send us.
+//! *Source:* Ditto §4.2, §4.3; §8 for cancelling requests.
 //!
-//! *Who calls it:* the node. What it asks is answered at once; what the listener has found is polled, and handed
-//! on to whom it concerns.
+//! *Who calls it:* the node, which polls what the listener found and hands it to the owners of the units.
 
 use super::{Options, Output, Overhear, Overhearing, SEGMENTS_AT_ONCE};
 use crate::chunks::{Chunks, Flight, InFlight, Part};
@@ -26,55 +26,55 @@ use store::Provenance;
 use wire::peer::{ChunkHead, Request, Want};
 use wire::{ChunkId, Instant, NodeId};
 
-/// Of the memory for units that wait for the disk, one part in so many is for those that nobody asked for:
-/// whoever floods us with such holds nobody else back.
+/// Unrequested units take at most one part in this many of the memory for units that wait for the disk, so that
+/// a flood of them does not delay other units.
 const WAITING_PART: u64 = 2;
-/// They are written in groups of so many bytes, so that what is read together lies together …
+/// Unrequested units are written in groups of this many bytes, so that units of one object are stored together …
 const GROUP_BYTES: u64 = 256 * 1024;
-/// … or after so long.
+/// … or after this time, if the group is smaller.
 const GROUP_AFTER: Duration = Duration::from_secs(1);
-/// A range of a unit that is asked for costs so much on the air beside its bytes: the head of a frame, and
-/// two numbers in a want. What was heard is used if it saves more.
+/// Bytes on the air that each requested range costs beside its content: the head of a frame, and two numbers in a
+/// want. Overheard bytes are used if they save more.
 const RANGE_COST: u64 = ChunkHead::LENGTH as u64 + 6;
-/// A shorter unit that nobody asked for is not kept: its place costs more than it, and whoever sent many of them
-/// would take far more room, in memory and on disk, than they have bytes.
+/// A shorter unrequested unit is not kept: its index entry is larger than its content, so a neighbour that sent
+/// many of them would fill memory and disk with few bytes.
 const LENGTH_MIN: usize = 256;
-/// After a unit was overheard that nobody here had asked for, objects whose units are here may be asked for
-/// so long: units that come unasked are likely to be a waste.
+/// For this long after an unrequested unit was overheard, an object's units are likely to be stored already, and
+/// a peer need not send units before they are requested.
 const OVERHEARD_RECENTLY: Duration = Duration::from_secs(60);
 
-/// The first segment of a manifest lists one unit as a rule, and only the second tells which follows it: who
-/// has both says both at once, and who still cuts the object says the second soon. For what is behind a
-/// missed head the first unit is asked for so much later.
+/// The delay before the first unit of an object is requested, if parts of the object were overheard after a missed
+/// head. The first segment of a manifest usually lists one unit; only the second tells which units follow it. A peer
+/// that has both segments sends both at once; a peer that is still cutting the object sends the second soon.
 const ORDER_AFTER: Duration = Duration::from_millis(50);
 
-/// Requests of ours, and names of units that peers need not send for them any more.
+/// For each of our requests, the units that the peer need not send any more.
 pub type TakenBack = BTreeMap<(NodeId, Request), Vec<ChunkId>>;
 
-/// What a node holds, and what it may take in.
+/// The node's chunks, and the room that it has for more.
 pub struct Here<'a> {
     pub chunks: &'a mut Chunks,
     pub in_flight: &'a mut InFlight,
-    /// Units may wait in memory for the disk up to this many bytes; none, where there is no disk.
+    /// The most bytes of units that may wait in memory for the disk; zero if there is no disk.
     pub pinned_max: u64,
-    /// What is taken in, for people who watch it.
+    /// Events for observers.
     pub events: &'a mut Events,
 }
 
-/// See the module.
+/// Connects the overhearing engine with the node; see the module.
 pub struct Listener {
     engine: Overhear,
     options: Options,
-    /// Units that nobody asked for, to be written side by side.
+    /// Unrequested units that are to be written together.
     group: Vec<(ChunkId, Bytes)>,
     group_bytes: u64,
-    /// When they are written, however few they are.
+    /// When the group is written even if it is small.
     write_at: Option<Instant>,
-    /// Bytes of units that nobody asked for and the disk does not have yet, at most.
+    /// The most bytes of unrequested units that wait for the disk.
     waiting_max: u64,
-    /// Until when it counts as likely that much of an object is here.
+    /// Until when units of a new object are likely to be stored already.
     hope_until: Option<Instant>,
-    /// Transfers whose readers want nothing before the second segment or this time has come.
+    /// Transfers that request no unit before their second segment arrives, or until this time.
     awaiting: BTreeMap<FetchId, Instant>,
     taken_back: TakenBack,
     values: VecDeque<Heard>,
@@ -82,7 +82,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// One that has heard nothing yet; `None` if none is wished for.
+    /// A listener that has heard nothing yet; `None` if the configuration has no overhearing.
     pub fn new(config: &Config) -> Option<Self> {
         let Listening { memory_bytes, options } = config.mesh.as_ref()?.overhear?;
         let seed = blake3::derive_key("hearsay 2026-11 tables of overhearing", &config.seed);
@@ -101,15 +101,15 @@ impl Listener {
         })
     }
 
-    /// Segments were heard that are for others: a few, to be polled for before the next.
+    /// Takes a few overheard segments that are addressed to others. Poll the listener before the next call.
     pub fn handle_segments(&mut self, now: Instant, segments: &[Overheard]) {
         let heard: SmallVec<[_; SEGMENTS_AT_ONCE]> =
             segments.iter().map(Overheard::as_heard).collect();
         self.engine.handle_segments(now, &heard);
     }
 
-    /// A segment of an object's manifest has come: what was heard of its units can be told from where it
-    /// lies, whether or not their heads were heard.
+    /// Takes a segment of an object's manifest. It names the object's units in order, so that overheard bytes can
+    /// be assigned to units by their position, even if the heads of the units were missed.
     pub fn handle_listed(&mut self, now: Instant, before: Option<&Segment>, segment: &Segment) {
         let last = before.and_then(|before| before.entries.last());
         let units = last.into_iter().chain(&segment.entries);
@@ -117,7 +117,7 @@ impl Listener {
         self.engine.list(now, &units);
     }
 
-    /// Time has passed.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.engine.poll_timeout().is_some_and(|at| at <= now) {
             self.engine.handle_timeout(now);
@@ -143,19 +143,19 @@ impl Listener {
         ])
     }
 
-    /// Gives out one thing that was found, and keeps what nobody asked for; to be called until there is none.
+    /// Returns one overheard unit, and stores unrequested ones. Call it until it returns `None`.
     pub fn poll(&mut self, now: Instant, here: &mut Here<'_>) -> Option<Heard> {
         loop {
             if let Some(value) = self.values.pop_front() {
                 return Some(value);
             }
             match self.engine.poll_output()? {
-                // Bytes of a unit begin to come: of what is here, no more is kept.
+                // The first bytes of a unit; if it is stored, the engine need not collect the others.
                 Output::Begun { name, total } if here.chunks.holds(&name) => {
                     self.engine.cancel(now, name, total);
                 }
                 Output::Begun { .. } => {}
-                // It comes from the peer, or else may be heard once more.
+                // The peer will send it; if not, it may be overheard again.
                 Output::Chunk { name, .. } if self.is_left_to_come(here.in_flight, &name) => {
                     self.engine.lost(now, name);
                 }
@@ -171,12 +171,12 @@ impl Listener {
         }
     }
 
-    /// Whether a unit is on its way and nothing that is on its way is taken back.
+    /// Whether a unit has been requested and requests are not cancelled.
     fn is_left_to_come(&self, in_flight: &InFlight, name: &ChunkId) -> bool {
         !self.options.cancels && in_flight.contains(name)
     }
 
-    /// A unit that is on its way was overheard before it came: it need not come any more.
+    /// A requested unit was overheard before it arrived: the peer need not send it.
     fn heard_first(&mut self, name: ChunkId, mut flight: Flight, bytes: Bytes) {
         let length = bytes.len() as u64;
         self.report.cancelled_units += 1;
@@ -186,7 +186,7 @@ impl Listener {
         self.values.push_back(Heard::Unit(name, flight, bytes));
     }
 
-    /// A unit that nobody asked for enters on probation, if it is not here and there is room.
+    /// Stores an unrequested unit on probation, if it is not stored yet and there is room.
     fn heard_unsolicited(
         &mut self,
         now: Instant,
@@ -210,7 +210,7 @@ impl Listener {
         self.collect(now, name, bytes);
     }
 
-    /// Takes in a unit that nobody asked for; gives out the group when it is time.
+    /// Adds an unrequested unit to the group; writes the group when it is large enough.
     fn collect(&mut self, now: Instant, name: ChunkId, bytes: Bytes) {
         let length = bytes.len() as u64;
         self.report.units += 1;
@@ -231,22 +231,22 @@ impl Listener {
         std::mem::take(&mut self.group)
     }
 
-    /// So many bytes of units that nobody asked for wait for the disk no more.
+    /// This many bytes of unrequested units do not wait for the disk any more.
     pub fn written(&mut self, bytes: u64) {
         self.report.waiting_bytes -= bytes.min(self.report.waiting_bytes);
     }
 
-    /// A request need not be answered with a unit any more.
+    /// The peer need not send this unit in answer to this request any more.
     pub fn take_back(&mut self, asked: (NodeId, Request), name: ChunkId) {
         self.taken_back.entry(asked).or_default().push(name);
     }
 
-    /// What requests need not be answered with, since this was last called.
+    /// The units that peers need not send any more, since the last call.
     pub fn taken_back(&mut self) -> TakenBack {
         std::mem::take(&mut self.taken_back)
     }
 
-    /// A unit came of which part had been overheard.
+    /// A unit is complete whose content was overheard in part.
     pub fn repaired(&mut self, flight: &Flight) {
         let bytes = flight.heard_bytes();
         if bytes == 0 {
@@ -258,8 +258,9 @@ impl Listener {
         self.values.push_back(Heard::NotFromPeer { readers, bytes, mended: bytes });
     }
 
-    /// What was overheard of a unit and what a peer sent do not make what it is called. Whoever was heard
-    /// may have lied, and the peer may be honest: it is asked for the rest, and answers for the whole then.
+    /// The overheard part of a unit and the part that a peer sent do not match the unit's name together. The
+    /// overheard sender may have lied and the peer may be honest: the peer is asked for the other bytes too, and
+    /// is then responsible for the whole unit.
     pub fn misheard(
         &mut self,
         now: Instant,
@@ -275,13 +276,13 @@ impl Listener {
         self.values.extend(in_flight.want_of(&name).map(|want| Heard::Want(id, want)));
     }
 
-    /// Whether readers of an object want nothing for a moment.
+    /// Whether a transfer requests no unit for the moment.
     pub fn is_awaiting(&self, id: FetchId) -> bool {
         self.awaiting.contains_key(&id)
     }
 
-    /// A segment of a transfer's manifest has come: whether its readers should want nothing for a moment, if they
-    /// may, since what was heard of the object may lie behind a missed head.
+    /// Takes note of a segment of a transfer's manifest. True if the transfer should request no unit for the moment,
+    /// because overheard bytes after a missed head may belong to the object.
     pub fn awaits_order(&mut self, now: Instant, id: FetchId, may_wait: bool) -> bool {
         self.awaiting.remove(&id);
         let is_of_use = self.options.goes_by_places() && self.engine.counters().headless_bytes > 0;
@@ -292,24 +293,24 @@ impl Listener {
         waits
     }
 
-    /// Whether units that come unasked are likely to be here already.
+    /// Whether units that a peer would send before they are requested are likely to be stored already.
     pub fn is_hopeful(&self, now: Instant) -> bool {
         self.hope_until.is_some_and(|until| now < until)
     }
 
-    /// Nothing was here of an object of which nothing comes unasked: that was a hop's round trip for nothing. The
-    /// next object is asked for in the usual way.
+    /// No unit of an object was stored, though we told the peer to send none before it is requested: this cost a
+    /// round trip of one hop. The next object is requested in the usual way.
     pub fn hoped_in_vain(&mut self) {
         self.hope_until = None;
     }
 
-    /// Parts of units that were heard and are to be joined to what peers send take this many bytes.
+    /// The bytes of overheard parts that wait to be joined to the parts that peers send.
     pub fn set_aside(&mut self, now: Instant, bytes: u64) {
         self.report.aside_bytes = bytes;
         self.engine.set_aside(now, usize::try_from(bytes).unwrap_or(usize::MAX));
     }
 
-    /// What is missing of a unit, if what was heard of it is worth it and there is room to set it aside.
+    /// The missing ranges of a unit, if the overheard part saves more than the ranges cost and there is room for it.
     fn worth_missing(&self, name: &ChunkId, length: u32) -> Option<Vec<Range<u32>>> {
         if !self.engine.may_give(length as usize) {
             return None;
@@ -317,15 +318,15 @@ impl Listener {
         self.engine.missing(*name, length).filter(|ranges| is_worth(ranges, length))
     }
 
-    /// What [`expect`](Self::expect) would leave to be asked for of a unit, in bytes.
+    /// The bytes of a unit that remain to be requested after [`expect`](Self::expect).
     pub fn lacks(&self, name: &ChunkId, length: u32) -> u32 {
         let missing = self.worth_missing(name, length);
         missing.map_or(length, |ranges| ranges.iter().map(|range| range.end - range.start).sum())
     }
 
-    /// A unit is going to be asked for: what was heard of it, if that is worth the ranges that a want then
-    /// names and there is room for it. It is listened to further: somebody may say all of it before the peer
-    /// does.
+    /// Returns the overheard part of a unit that is about to be requested, if it saves more than the ranges in the
+    /// want cost and there is room for it. The engine still listens for the unit: another router may send all of it
+    /// before the peer does.
     pub fn expect(&mut self, now: Instant, name: ChunkId, length: u32) -> Vec<Part> {
         let missing = self.worth_missing(&name, length);
         let heard = missing.and_then(|_| self.engine.take(now, name, length));
@@ -333,29 +334,29 @@ impl Listener {
         heard.map_or_else(Vec::new, |heard| heard.parts)
     }
 
-    /// A unit is on its way.
+    /// A unit has been requested.
     pub fn want(&mut self, now: Instant, name: ChunkId, length: u32) {
         self.engine.want(now, name, length);
     }
 
-    /// Units are not on their way any more, and not here.
+    /// Units are no longer requested, and are not stored.
     pub fn unwant(&mut self, now: Instant, wants: &[Want]) {
         wants.iter().for_each(|want| self.engine.unwant(now, want.name, want.length));
     }
 
-    /// A unit is here.
+    /// A unit is stored.
     pub fn cancel(&mut self, now: Instant, name: ChunkId, length: u32) {
         self.engine.cancel(now, name, length);
     }
 
-    /// What came of it.
+    /// Counters of overhearing.
     pub fn report(&self) -> Overhearing {
         let heard = *self.engine.counters();
         Overhearing { unused_bytes: heard.unused_bytes(), heard, ..self.report }
     }
 }
 
-/// Whether the ranges that are missing of a unit cost less to ask for than the whole.
+/// Whether it costs less to request the missing ranges of a unit than the whole unit.
 fn is_worth(missing: &[Range<u32>], length: u32) -> bool {
     let bytes: u32 = missing.iter().map(|range| range.end - range.start).sum();
     u64::from(length - bytes.min(length)) > RANGE_COST * missing.len() as u64

@@ -1,4 +1,4 @@
-//! Overhearing: TCP segments that were meant for others in, verified chunks out.
+//! Overhearing: from TCP segments that were sent to others to verified chunks.
 //!
 //! *What this is:* an engine of its own, after Ditto's sniffer (Dogar et al., MobiCom 2008, §4.3 and
 //! §5.2). Flows by their addresses and ports, chunks by their names; the same chunk may be heard in part
@@ -10,22 +10,22 @@
 //! [`Overhear::handle_segments`] for a few, then [`Overhear::poll_output`] until there is none; the node
 //! says what it waits for and what it has.
 //! *What it never does:* give out a chunk that does not bear its name, hold more than its budget, read a
-//! clock, send anything. *Where to start:* `hearing.rs`, a segment's way; then `assemble.rs`. What a node does
-//! with it is in `listener.rs`.
+//! clock, send anything. *Where to start:* `hearing.rs`, which follows a segment; then `assemble.rs`. `listener.rs`
+//! is the node's use of the engine.
 //!
 //! # Memory
 //!
 //! All of it is bounded by one budget, per-entry costs and allocations included. The tables of flows,
-//! chunks and names are set aside at birth (7 to 10 % of the budget); of the rest, a sixth is for bytes
-//! that wait for a head, the others for chunks. Payload is copied once, into its chunk's buffer, and that
+//! chunks and names are allocated at the start (7 to 10 % of the budget). Of the rest, a sixth is for bytes
+//! that wait for a head, five sixths for chunks. Payload is copied once, into its chunk's buffer, and that
 //! buffer is what is given out: a capture's buffers are never kept. What was given out of a chunk in part
 //! counts further, until the node has joined it, and takes at most half of the room for chunks.
 //!
-//! # Who makes room
+//! # Eviction
 //!
-//! Of chunks, the oldest and least complete; age counts 64-fold for chunks of which next to nothing is
-//! there, 4-fold below a half; what the node waits for leaves last. Of flows, those that have ended, those
-//! that never had a head, those that never helped to make a chunk, the others.
+//! The oldest and least complete chunks are evicted first: the age of a chunk counts 64-fold if almost nothing of
+//! it was heard, 4-fold if less than half; chunks that the node waits for are evicted last. Flows are evicted in
+//! this order: ended; without any head; without any completed chunk; the others.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
 mod ahead;
@@ -61,18 +61,18 @@ use table::{Id, Table};
 use wire::capture::Segment;
 use wire::{ChunkId, Instant};
 
-/// What is to be done with what was heard.
+/// What the engine found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Bytes of a chunk begin to come: whoever has it says so with [`Overhear::cancel`], and no more is
-    /// kept of it.
+    /// The first bytes of a chunk were heard. A node that has the chunk calls [`Overhear::cancel`], and the engine
+    /// collects no more of it.
     Begun {
-        /// The name that its head says.
+        /// The name in its head.
         name: ChunkId,
         /// Its length in bytes.
         total: u32,
     },
-    /// A chunk is complete, and bears its name.
+    /// A chunk is complete, and its content matches its name.
     Chunk {
         /// Its name.
         name: ChunkId,
@@ -81,12 +81,12 @@ pub enum Output {
     },
 }
 
-/// What was heard of a chunk. Nobody has verified it: only the whole can be.
+/// The part of a chunk that was heard. It is not verified: only a whole chunk can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
     /// The chunk's length in bytes.
     pub total: u32,
-    /// Blocks of bytes and where they begin, in order, none touching another.
+    /// Blocks of bytes with their offsets, in order; no two are adjacent.
     pub parts: Vec<(u32, Bytes)>,
 }
 
@@ -94,22 +94,22 @@ pub struct Heard {
 const RANKS: usize = 4;
 const CLOSING: usize = 0;
 const WEIGHTS: [u64; RANKS] = [64, 16, 4, 1];
-/// How long a flow stays of which nothing is heard. Behind its end, retransmissions may come; and of what
-/// passed between heads, somebody may come to know where it belongs.
+/// How long a silent flow stays. Retransmissions may follow its end, and a manifest that arrives later may tell
+/// where bytes between heads belong.
 const IDLE_MAX: [Duration; RANKS] = [
     Duration::from_secs(2),
     Duration::from_secs(10),
     Duration::from_secs(600),
     Duration::from_secs(600),
 ];
-/// A flow that alone has made a chunk false.
+/// A flow that sent all bytes of a chunk whose content does not match its name.
 const STRIKES_FALSE: u8 = 4;
 
 /// The engine.
 #[derive(Debug)]
 pub struct Overhear {
     flows: Table<Key, Flow, RANKS>,
-    /// What flows take beside the table, in bytes.
+    /// Bytes that flows take outside the table.
     flows_bytes: Meter,
     shelf: Shelf,
     limits: Limits,
@@ -122,13 +122,13 @@ impl Overhear {
     pub const BUDGET_MIN: usize = 1 << 20;
 
     /// An engine that holds no more than `budget_bytes`, or [`Overhear::BUDGET_MIN`] if that is more.
-    /// What tables hash with comes from the seed, which nobody else should know.
+    /// The seed keys the hashes of the tables; keep it secret.
     #[must_use]
     pub fn new(budget_bytes: usize, seed: &[u8; 32]) -> Self {
         Self::with_options(budget_bytes, seed, Options::default())
     }
 
-    /// One that listens in another way.
+    /// An engine with other options.
     #[must_use]
     pub fn with_options(budget_bytes: usize, seed: &[u8; 32], options: Options) -> Self {
         let budget = budget_bytes.max(Self::BUDGET_MIN);
@@ -145,13 +145,13 @@ impl Overhear {
         this
     }
 
-    /// A segment was heard.
+    /// Takes an overheard segment.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) {
         self.handle(now, None, segment);
     }
 
-    /// Segments were heard, in this order: as if one by one, and faster where there are many flows. Whoever
-    /// hands over more than [`SEGMENTS_AT_ONCE`] gains nothing, and hears later of what there is to do.
+    /// Takes overheard segments in this order, as [`Overhear::handle_segment`] does one by one, but faster if there
+    /// are many flows. More than [`SEGMENTS_AT_ONCE`] gain nothing, and delay the outputs.
     pub fn handle_segments(&mut self, now: Instant, segments: &[Segment<'_>]) {
         for some in segments.chunks(SEGMENTS_AT_ONCE) {
             let flows = self.look_ahead(some);
@@ -159,12 +159,12 @@ impl Overhear {
         }
     }
 
-    /// Takes in a segment, of whose flow it may be known which it was.
+    /// Takes a segment; `flow` is its flow if it is known.
     fn handle(&mut self, now: Instant, flow: Option<Id>, segment: &Segment<'_>) {
         self.counters.segments += 1;
         self.counters.payload_bytes += segment.payload.len() as u64;
         let first = segment.seq.wrapping_add(u32::from(segment.syn));
-        // Without payload nothing begins: half-open connections cost nothing.
+        // A flow is entered with its first payload: half-open connections take no memory.
         let key = Key::new(segment.from, segment.to);
         let known = flow.filter(|id| self.flows.get(*id).is_some());
         let id = match known.or_else(|| self.flows.find(&key)) {
@@ -181,7 +181,7 @@ impl Overhear {
         self.weigh();
     }
 
-    /// What there is to do.
+    /// Returns the next output; call it until it returns `None`.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.shelf.outputs.pop_front()
     }
@@ -192,7 +192,7 @@ impl Overhear {
         self.flows.next_idle(&IDLE_MAX)
     }
 
-    /// Time has passed: flows that nothing was heard of come to their end.
+    /// Ends flows that have been silent too long.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(id) = self.flows.idle(now, &IDLE_MAX) {
             self.last_look(id);
@@ -202,25 +202,25 @@ impl Overhear {
         self.weigh();
     }
 
-    /// The node waits for a chunk: what was heard of it makes room last.
+    /// The node waits for a chunk: its overheard part is evicted last.
     pub fn want(&mut self, now: Instant, name: ChunkId, total: u32) {
         self.shelf.want(now, Named { name, total }, true);
     }
 
-    /// The node does not wait for it any more, and does not have it.
+    /// The node does not wait for the chunk any more, and does not have it.
     pub fn unwant(&mut self, now: Instant, name: ChunkId, total: u32) {
         self.shelf.want(now, Named { name, total }, false);
     }
 
-    /// An object has chunks in this order, name and length of each: whoever sends it sends them so, and
-    /// what was heard behind heads that were missed can be told from its place.
+    /// Takes the names and lengths of an object's chunks in order. A sender sends them in this order, so bytes after a
+    /// missed head can be assigned to a chunk by their position.
     pub fn list(&mut self, now: Instant, chunks: &[(ChunkId, u32)]) {
-        // What an object has twice is sent once.
+        // A chunk that an object contains twice is sent once.
         let mut seen = BTreeSet::new();
         let once = chunks.iter().filter(|(name, _)| seen.insert(*name));
         let chunks: Vec<_> =
             once.map(|(name, total)| Named { name: *name, total: *total }).collect();
-        // No more at once than can be remembered; each part begins with the last of the one before.
+        // The list is entered in parts that fit the table; each part begins with the last chunk of the one before.
         let part_max = self.limits.chunks / 2;
         for begin in (0..chunks.len().saturating_sub(1)).step_by(part_max) {
             let part = chunks.get(begin..chunks.len().min(begin + part_max + 1));
@@ -234,33 +234,33 @@ impl Overhear {
         self.weigh();
     }
 
-    /// The node has a chunk: no more of it is needed, for a while.
+    /// The node has a chunk: the engine collects no more of it for a while.
     pub fn cancel(&mut self, now: Instant, name: ChunkId, total: u32) {
         self.shelf.cancel(now, Named { name, total }, &mut self.counters);
         self.weigh();
     }
 
-    /// The node could not keep a chunk that it was given: the next to send it is listened to.
+    /// The node could not store a chunk: the engine collects it again when it is next sent.
     pub fn lost(&mut self, now: Instant, name: ChunkId) {
         self.shelf.names.lost(now, name);
     }
 
-    /// Which ranges of a chunk were not heard, in order, at most as many as a request may name; `None`
-    /// if nothing was heard of it, or something false, or the engine does not repair.
+    /// The ranges of a chunk that were not heard, in order, at most the number that a request may name. `None` if
+    /// nothing was heard of it, if its bytes were false, or if the engine does not repair.
     #[must_use]
     pub fn missing(&self, name: ChunkId, total: u32) -> Option<Vec<Range<u32>>> {
         self.options.repairs.then(|| self.shelf.missing(Named { name, total })).flatten()
     }
 
-    /// Chunks that have a head and are not complete, in no order that means anything: name, length, and
-    /// what is missing; all of it if nothing was heard, or something false.
+    /// Incomplete chunks whose head was heard, in any order: name, length, and missing ranges. The whole chunk is
+    /// missing if nothing was heard of it, or if its bytes were false.
     pub fn unfinished(&self) -> impl Iterator<Item = (ChunkId, u32, Vec<Range<u32>>)> {
         self.shelf.unfinished().map(|(named, missing)| (named.name, named.total, missing))
     }
 
-    /// Gives out what was heard of a chunk, for the node to join to what it has fetched, and keeps no
-    /// more of it for a while. If the whole does not bear its name, what was heard was false: the node
-    /// says [`Overhear::want`], and it is listened to anew.
+    /// Removes and returns the overheard part of a chunk, for the node to join to the part that it fetches; the engine
+    /// collects no more of it for a while. If the joined chunk does not match its name, the overheard part was false:
+    /// the node calls [`Overhear::want`], and the engine collects the chunk again.
     pub fn take(&mut self, now: Instant, name: ChunkId, total: u32) -> Option<Heard> {
         if !self.options.repairs {
             return None;
@@ -270,20 +270,20 @@ impl Overhear {
         heard
     }
 
-    /// What was given out and is not joined yet takes this much, in bytes: of the same budget. The node says
-    /// so after it was given more, and before it tells of segments.
+    /// Sets how many bytes of the budget the node holds in parts that it has not joined yet. The node calls it after
+    /// it took a part, and before it hands over segments.
     pub fn set_aside(&mut self, now: Instant, bytes: usize) {
         self.shelf.set_aside(now, bytes, &mut self.counters);
         self.weigh();
     }
 
-    /// Whether the budget has room for this much more that is given out, in bytes.
+    /// Whether the budget lets the node take a part of this many bytes.
     #[must_use]
     pub fn may_give(&self, bytes: usize) -> bool {
         self.shelf.may_give(bytes)
     }
 
-    /// What it has come to.
+    /// Counters, and the memory in use.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -327,15 +327,15 @@ impl Overhear {
         hearing.segment(at, segment.payload);
     }
 
-    /// Before a flow ends, names may have become known that its strays go by: as of when it was last
-    /// heard, so that what was here then is not begun again.
+    /// Assigns a flow's bytes that lacked a head before the flow ends: their chunks may be known by now. The time is
+    /// that of the flow's last segment, so that a chunk that was complete then is not begun again.
     fn last_look(&mut self, id: Id) {
         if let Some(now) = self.flows.touched(id) {
             self.look(now, id);
         }
     }
 
-    /// Looks at all strays of a flow again.
+    /// Tries again to assign all bytes of a flow that lack a head.
     fn look(&mut self, now: Instant, id: Id) {
         let room = self.limits.flows_bytes.saturating_sub(self.flows_bytes.now);
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -347,7 +347,7 @@ impl Overhear {
         }
     }
 
-    /// Applies what was found of flows.
+    /// Applies findings to flows.
     fn judge(&mut self) {
         while let Some((id, what)) = self.shelf.judgements.pop() {
             let Some(flow) = self.flows.get_mut(id) else { continue };
@@ -362,7 +362,7 @@ impl Overhear {
         }
     }
 
-    /// Gives a flow its rank, and makes room for what it has come to take.
+    /// Updates the rank of a flow, and makes room for the memory that it takes.
     fn settle(&mut self, now: Instant, id: Id) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let rank = match () {
@@ -374,7 +374,7 @@ impl Overhear {
         self.make_room(now);
     }
 
-    /// Has flows end until the others take no more than they may.
+    /// Ends flows until the others fit their part of the budget.
     fn make_room(&mut self, now: Instant) {
         while self.flows_bytes.now > self.limits.flows_bytes {
             let Some(worst) = self.flows.worst(now, &WEIGHTS) else { break };
@@ -393,7 +393,7 @@ impl Overhear {
         self.counters.unclaimed_bytes += flow.strays.bytes() as u64;
     }
 
-    /// Counts what is held.
+    /// Counts the entries and bytes in the tables.
     fn weigh(&mut self) {
         let tables = self.limits.tables_bytes;
         let it = &mut self.counters;
