@@ -73,7 +73,7 @@ pub enum Event {
         #[serde(serialize_with = "name")]
         why: NotStored,
     },
-    /// It is over: nothing more is sent for it.
+    /// A request ends: nothing more is sent for it.
     RequestEnds {
         /// The request.
         exchange: ExchangeId,
@@ -86,7 +86,7 @@ pub enum Event {
         fetch: FetchId,
         /// The status code.
         status: u16,
-        /// What becomes of the response.
+        /// How the response is judged.
         verdict: Judgement,
     },
     /// A transfer begins, or is in another state.
@@ -108,7 +108,7 @@ pub enum Event {
         /// Whether all of it came, and the store took it.
         stored: bool,
     },
-    /// A fetch has a source: somebody is asked.
+    /// A fetch has a source, which is asked.
     Source {
         /// Our request.
         fetch: FetchId,
@@ -246,7 +246,7 @@ pub enum RequestEnd {
     Relayed,
 }
 
-/// What becomes of a response.
+/// How a response is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
@@ -256,7 +256,7 @@ pub enum Judgement {
     Passed,
     /// It confirms a stored response.
     Confirms,
-    /// A stale stored response is used in its place.
+    /// A stale stored response is used instead.
     StandsIn,
 }
 
@@ -274,7 +274,7 @@ pub enum TransferState {
     Closed,
 }
 
-/// Who is asked.
+/// The source that is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
 pub enum SourceKind {

@@ -3,9 +3,9 @@
 wire::reasons! {
     /// What a peer did that none does; it is expelled for it.
     pub enum Misbehaviour {
-        /// A message that is none.
+        /// A message that cannot be decoded.
         Message = "message",
-        /// A chunk frame that is none.
+        /// A chunk frame that cannot be decoded.
         ChunkFrame = "chunk_frame",
         /// A unit is not what its name says.
         FalseUnit = "false_unit",
@@ -15,31 +15,31 @@ wire::reasons! {
         RecordSignature = "record_signature",
         /// Fields that do not belong into a record.
         Fields = "fields",
-        /// A status that is none.
+        /// A number that is not an HTTP status.
         Status = "status",
         /// A record of a response that none is made of.
         NoRecord = "no_record",
-        /// It confirms what nobody has.
+        /// A confirmation of a record that the request did not name.
         Confirmation = "confirmation",
         /// It tells of another object than was asked for.
         OtherObject = "other_object",
-        /// A head that is none.
+        /// A head that cannot be decoded.
         Head = "head",
         /// A second head.
         SecondHead = "second_head",
         /// An answer that the object's name does not certify.
         UncertifiedAnswer = "uncertified_answer",
-        /// Bytes that nobody gave credit for.
+        /// Bytes of a response beyond the credit, or at the wrong offset.
         Credit = "credit",
         /// Bytes that the object's name does not certify.
         UncertifiedBytes = "uncertified_bytes",
-        /// Bytes that are out of place, or that nobody gave credit for.
+        /// Bytes of an object at the wrong offset, or beyond the credit.
         OutOfPlace = "out_of_place",
         /// A manifest of another length than was announced.
         ManifestLength = "manifest_length",
-        /// A manifest that nobody asked for.
+        /// A manifest that was not requested.
         ManifestUnasked = "manifest_unasked",
-        /// A segment that is none.
+        /// A segment of a manifest that cannot be decoded.
         Segment = "segment",
         /// A segment out of turn.
         SegmentTurn = "segment_turn",
@@ -49,7 +49,7 @@ wire::reasons! {
         UncertifiedSegment = "uncertified_segment",
         /// A segment is not signed by who signed the record.
         SegmentSignature = "segment_signature",
-        /// A segment that nobody gave credit for.
+        /// A segment beyond the granted credit.
         SegmentCredit = "segment_credit",
         /// Units that are not sealed as those of this mesh.
         Sealing = "sealing",

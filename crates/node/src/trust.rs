@@ -8,7 +8,7 @@ use wire::Instant;
 pub enum Trust {
     /// It is used.
     Works,
-    /// It has failed, and is not used until then.
+    /// It has failed, and is not used until this time.
     Failed(Instant),
     /// It has failed; a sync tests whether it can be written again.
     Tried,

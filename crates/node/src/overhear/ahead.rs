@@ -1,10 +1,10 @@
-//! Segments several at a time. What a flow, its frames, its chunk and the chunk's last bytes have in
-//! memory has left the caches when the flow's next segment comes, if there are many flows; one of these
-//! tells where the next is, so for each segment alone they are four waits one after the other. Of several
-//! segments they are looked up side by side, and waited for once.
+//! Prefetching for several segments at a time. With many flows, a flow's state has left the processor's caches
+//! when its next segment arrives. The lookup then waits for memory four times in a row: for the flow, its frames,
+//! its chunk and the chunk's last bytes, each of which tells where the next is. For several segments, these lookups
+//! run side by side and wait once.
 //!
-//! *Who calls it:* `handle_segments`. *What it never does:* change anything, or decide: of what it found
-//! all is looked up again where it may have changed meanwhile.
+//! *Who calls it:* `handle_segments`. *What it never does:* change state, or decide. The engine looks everything up
+//! again, since an earlier segment may have changed it.
 
 use super::Overhear;
 use super::flows::{Flow, Frame, Key};

@@ -1,15 +1,14 @@
-//! One chunk out of many streams.
+//! Assembles one chunk from many streams.
 //!
-//! Whoever is heard may lie, or have been misheard, and only the whole can be verified. So what was heard
-//! is kept as *versions*: bytes that contradict each other are in different ones. There is one as long
-//! as everybody agrees. A flow that contradicts a version opens another, in which it is right and all
-//! others are where it is silent. A version that proves false falls apart into what each flow has said,
-//! and flows that were together in it are not put together again; of a flow that has said all of it,
-//! the last piece is dropped, which may have been put in by somebody else. All of this is bounded, so a
-//! liar with enough flows can still keep a chunk from being assembled; but not one who merely came first.
+//! A sender may lie, or may have been misheard, and only the whole chunk can be verified. So bytes that contradict
+//! each other are kept in different *versions*. Without a contradiction there is one version. A flow that
+//! contradicts a version opens another, in which its own bytes win and other flows' bytes fill its gaps. A version
+//! that proves false is split into the bytes of each flow, and flows that were together in it are not joined again.
+//! If one flow has sent all of a false version, the last piece is dropped, since another sender may have inserted
+//! it. All of this is bounded. A liar with enough flows can therefore keep a chunk from being assembled; a liar
+//! that merely comes first cannot.
 //!
-//! *Who calls it:* `shelf.rs`. *What it never does:* give out a byte that was not verified as true,
-//! except where `heard` says so.
+//! *Who calls it:* `shelf.rs`. *What it never does:* give out a byte that was not verified, except in `heard`.
 
 use super::runs::{Runs, spilled};
 use super::table::Id;
@@ -26,10 +25,10 @@ pub const VERSIONS_MAX: usize = 4;
 const SAID_MAX: usize = 64;
 /// The most flows that are kept apart from a version.
 const APART_MAX: usize = 8;
-/// After so many false versions of a chunk, nobody's bytes are joined to another's any more.
+/// After this many false versions of a chunk, the bytes of different flows are no longer joined.
 const FALSE_MAX: u8 = 16;
 
-/// Who says something.
+/// The flow that sends some bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Speaker {
     /// Which flow it is.
@@ -60,7 +59,7 @@ struct Version {
     apart: Vec<Id>,
     /// Whoever opened it, where it contradicted: it is right in all it says.
     right: Option<Id>,
-    /// Only whoever opened it, who is not trusted, adds to it.
+    /// Only the flow that opened it adds to it; that flow is not trusted.
     alone: bool,
     /// When it last grew, as its chunk counts.
     grown: u64,
@@ -105,7 +104,7 @@ pub enum Judgement {
 }
 
 impl Chunk {
-    /// One of which nothing was heard.
+    /// A chunk of which nothing was heard.
     pub fn new(wanted: bool) -> Self {
         Self { wanted, ..Self::default() }
     }
@@ -120,7 +119,7 @@ impl Chunk {
         self.versions.last()?.runs.tail()
     }
 
-    /// What it takes in memory, in bytes.
+    /// Its memory, in bytes.
     pub fn cost(&self) -> usize {
         let versions: usize = self.versions.iter().map(Version::cost).sum();
         versions + spilled(&self.versions)
@@ -137,7 +136,7 @@ impl Chunk {
         self.versions.iter().max_by_key(|version| version.runs.bytes())
     }
 
-    /// Takes in bytes; answers how many of them are new. The speaker's frame has bytes up to `end`.
+    /// Adds bytes; returns how many of them are new. The speaker's frame extends to `end`.
     pub fn hear(&mut self, by: Speaker, at: u64, bytes: &[u8], end: u64) -> usize {
         let (mut kept, mut heard) = (0, false);
         let mut contradicted = None;
@@ -164,9 +163,9 @@ impl Chunk {
         kept
     }
 
-    /// What most segments are: takes in bytes that go on where the last of them stopped, if the same
-    /// flow said that, there is one version of it all, and memory for them is set aside already. False if
-    /// that is not so; else it is what [`Chunk::hear`] would have done, at a third of its price.
+    /// The fast path, for most segments: adds bytes that continue where the last ones stopped. It returns false unless
+    /// the same flow sent those, there is only one version, and memory for the bytes is reserved. Its effect is that of
+    /// [`Chunk::hear`], at a third of the cost.
     pub fn go_on(&mut self, by: Speaker, at: u64, bytes: &[u8]) -> bool {
         let [version] = self.versions.as_mut_slice() else { return false };
         let by = Speaker { trusted: by.trusted && self.falsehoods < FALSE_MAX, ..by };
@@ -281,7 +280,7 @@ impl Version {
         self.runs.cost() + spilled(&self.said) + self.apart.capacity() * size_of::<Id>()
     }
 
-    /// Who has said something of it, each once.
+    /// The flows that sent some of it, each once.
     fn speakers(&self) -> Vec<Id> {
         let mut speakers: Vec<Id> = Vec::new();
         for said in &self.said {
@@ -297,8 +296,8 @@ impl Version {
         if by.trusted && !self.alone { !self.apart.contains(&by.flow) } else { only_own() }
     }
 
-    /// Takes in bytes; answers how many of them are new. An error if they contradict what is there and
-    /// this is not where the speaker is right.
+    /// Adds bytes; returns how many of them are new. An error if they contradict bytes that are present, and this is
+    /// not the version in which the speaker is right.
     fn add(&mut self, by: Id, at: u64, bytes: &[u8], end: u64) -> Result<usize, Contradiction> {
         let range = at..at + bytes.len() as u64;
         if !self.runs.agrees(at, bytes) {
@@ -323,8 +322,8 @@ impl Version {
         true
     }
 
-    /// Whoever contradicts others does not belong here. Who contradicts itself may go on: it said the
-    /// truth either first or last, and there is a version for each.
+    /// Removes a flow that contradicts others from this version. A flow that contradicts itself may continue: either
+    /// its first or its last bytes are true, and there is a version for each.
     fn set_apart(&mut self, by: Id, range: &Range<u64>) {
         if self.said.iter().any(|said| said.by == by && said.overlaps(range)) {
             return;

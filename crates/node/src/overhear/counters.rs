@@ -1,14 +1,15 @@
 //! What is counted while listening.
 
 wire::counters! {
-    /// Counters since the start, and what is held now.
+    /// Counters since the start, and gauges of the memory in use.
     ///
-    /// Every byte of payload is in one of `head_bytes`, `kept_bytes`, `duplicate_bytes`, `unclaimed_bytes`
-    /// or `headless_bytes`; every kept byte in one of `used_bytes`, `false_bytes`, `evicted_bytes`,
-    /// `chunks_cancelled_bytes`, `taken_bytes` or `assembling_bytes`. The paper's memory overhead is
-    /// [`Counters::unused_bytes`], less `duplicate_bytes` where copies that are not kept do not count, as a share of
-    /// `payload_bytes`; its reconstruction efficiency is
-    /// `chunks` as a share of what was sent, which only the sender knows.
+    /// Every byte of payload is in exactly one of `head_bytes`, `kept_bytes`, `duplicate_bytes`, `unclaimed_bytes`
+    /// or `headless_bytes`. Every kept byte is in exactly one of `used_bytes`, `false_bytes`, `evicted_bytes`,
+    /// `chunks_cancelled_bytes`, `taken_bytes` or `assembling_bytes`.
+    ///
+    /// The paper's memory overhead is [`Counters::unused_bytes`] as a share of `payload_bytes`; where copies that are
+    /// not kept do not count, `duplicate_bytes` is subtracted first. Its reconstruction efficiency is `chunks` as a
+    /// share of the chunks sent, which only the sender knows.
     #[derive(Copy)]
     pub struct Counters, "listener_" {
         Overhearing () {
@@ -98,7 +99,7 @@ wire::counters! {
             unused_bytes: Gauge, Bytes;
         }
         + {
-            /// What the listening itself has come to.
+            /// The listener's own counters.
             #[serde(flatten)]
             pub heard: Counters,
         }

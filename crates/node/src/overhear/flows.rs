@@ -1,11 +1,11 @@
-//! One direction of a TCP connection, as far as it was heard: which byte is where, where chunk frames
-//! lie, and bytes that no head has claimed yet.
+//! One direction of a TCP connection, as far as it was heard: the positions of bytes and of chunk frames, and bytes
+//! that no head has claimed yet.
 //!
-//! Positions count bytes of the stream from a zero far before the first that was heard, so that what
-//! comes late has one too, and never wrap.
+//! Positions count bytes of the stream. They start far before the first byte heard, so that earlier bytes that
+//! arrive late have a position too, and they never wrap.
 //!
-//! *Who calls it:* `hearing.rs`. *What it never does:* believe a sequence number far from the others
-//! before a second one says the same.
+//! *Who calls it:* `hearing.rs`. *What it never does:* accept a sequence number far from the others before a second
+//! segment confirms it.
 
 use super::limits::Meter;
 use super::names::Named;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use wire::peer::ChunkHead;
 
-/// Who sends to whom: addresses, as IPv6 ones, and ports.
+/// The addresses and ports of a flow; IPv4 addresses are mapped to IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key([u64; 5]);
 
@@ -38,15 +38,15 @@ impl Key {
 pub const HEAD: u64 = ChunkHead::LENGTH as u64;
 /// Sequence numbers further apart than this do not belong to the same window of any connection.
 const NEAR: i64 = 16 << 20;
-/// Frames of which a flow remembers where they lie, at the most and at least: retransmissions reach back
-/// so far, and manifests that tell what lies between them. Those that are over and touch count as one.
+/// How many frames a flow remembers: the most and the least. Retransmissions reach back that far, and so do
+/// manifests, which tell the chunks between frames. Adjacent frames that are over count as one.
 const FRAMES_MAX: usize = 256;
 pub const FRAMES_MIN: usize = 32;
-/// Where frames of a flow have one part in so many of what flows may take yet.
+/// A flow's frames may use one part in this many of the memory that is left for flows.
 const FRAMES_PART: usize = 8;
-/// After so many bytes without a head, no data connection: then only heads within one segment are found.
+/// A flow without a head in this many bytes is not a data connection: then only heads within one segment are found.
 const FOREIGN: u64 = 128 << 10;
-/// From so many strikes on, what a flow says is not joined to what others say.
+/// From this many strikes on, a flow's bytes are not joined to those of other flows.
 const DISTRUSTED: u8 = 4;
 
 /// A flow.
@@ -69,9 +69,9 @@ pub struct Flow {
     pub proven: bool,
     /// Whether its end was heard.
     pub closing: bool,
-    /// How often it was in what was false, less how often in what was true.
+    /// How often the flow was part of a false chunk, minus how often of a true one.
     pub strikes: u8,
-    /// What it takes in memory beside its entry, as it was last counted.
+    /// Its memory beside its entry, as last counted.
     pub charged: usize,
 }
 
@@ -169,7 +169,7 @@ impl Flow {
         Some(at)
     }
 
-    /// The flow goes on elsewhere: a new connection, or much was missed.
+    /// The flow continues at another position: a new connection, or much was missed.
     pub fn restart(&mut self, sequence: u32, length: usize) -> u64 {
         let at = self.position + (1 << 32);
         self.frames.clear();
@@ -224,8 +224,8 @@ impl Flow {
         }
     }
 
-    /// Makes one of a frame and the next, if both are over and they touch. The first behind a gap stays
-    /// by itself: what it is called tells what belongs into the gap.
+    /// Joins a frame and the next if both are over and adjacent. The first frame behind a gap stays by itself: its name
+    /// tells which chunks belong in the gap.
     fn join(&mut self, i: usize) {
         let (Some(this), Some(next)) = (self.frames.get(i), self.frames.get(i + 1)) else { return };
         let before = i.checked_sub(1).and_then(|i| self.frames.get(i));
@@ -278,13 +278,13 @@ impl Flow {
         self.strikes < DISTRUSTED
     }
 
-    /// Counts what it has come to take among what all flows take, in bytes.
+    /// Updates the flow's part of the memory of all flows, in bytes.
     pub fn charge(&mut self, all: &mut Meter) {
         let cost = self.cost();
         all.change(std::mem::replace(&mut self.charged, cost), cost);
     }
 
-    /// What it takes in memory beside its entry, in bytes.
+    /// Its memory beside its entry, in bytes.
     pub fn cost(&self) -> usize {
         self.strays.cost() + self.frames.capacity() * size_of::<Frame>()
     }

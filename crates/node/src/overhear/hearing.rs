@@ -1,10 +1,10 @@
-//! One segment's bytes on their way to where they belong: to a chunk if a head is known to claim them,
-//! else to the strays, and from there to a chunk once a head is found.
+//! Assigns a segment's bytes: to a chunk if a known head claims them, else to the strays, and from there to a chunk
+//! once a head is found.
 //!
-//! A head is found where its marker is and what follows makes sense. It may have been heard before its
-//! chunk's bytes or after, in one segment or across several; or not at all, if the flow's frames before
-//! and behind leave room for just those chunks that follow each other elsewhere, in a flow or a manifest.
-//! Such a guess yields to any head that is heard where it lies.
+//! A head is found by its marker, if the bytes after it are plausible. It may have been heard before its chunk's
+//! bytes or after, in one segment or across several. A head that was not heard is guessed if the flow's frames
+//! before and behind leave room for exactly those chunks that follow each other elsewhere, in a flow or a manifest.
+//! A head that is heard at the same place replaces the guess.
 
 use super::Options;
 use super::assemble::Speaker;
@@ -52,7 +52,7 @@ pub struct Hearing<'a> {
 }
 
 impl Hearing<'_> {
-    /// Takes in a segment's bytes.
+    /// Handles a segment's bytes.
     pub fn segment(&mut self, mut at: u64, mut bytes: &[u8]) {
         let heads = self.counters.heads;
         while !bytes.is_empty() {
@@ -234,10 +234,10 @@ impl Hearing<'_> {
         }
     }
 
-    /// Gives names to strays whose heads were missed, behind so many of the latest frames: between two
-    /// frames, chunks that lie just so between them elsewhere; before the first frame, what precedes it
-    /// elsewhere. And everywhere, chunks that are where they should be seen from one side, of which the same
-    /// bytes were heard here and there.
+    /// Guesses the names of strays whose heads were missed, behind the latest `latest` frames. Between two frames,
+    /// these are chunks that lie between the same two elsewhere; before the first frame, chunks that precede it
+    /// elsewhere. Everywhere, they are chunks at the place that one neighbour implies, if the bytes heard here and
+    /// elsewhere agree.
     pub fn guess(&mut self, latest: usize) {
         if !self.options.goes_by_places() {
             return;
@@ -264,9 +264,9 @@ impl Hearing<'_> {
         }
     }
 
-    /// Fills the gap between two frames with chunks that follow the one, or precede the other, elsewhere:
-    /// with all of them where they fill it. Else with those of which bytes agree; and behind the last frame
-    /// with those that a manifest lists, unless bytes contradict.
+    /// Fills the gap between two frames with chunks that follow the first, or precede the second, elsewhere: with all
+    /// of them if they fill it exactly, else with those whose bytes agree. Behind the last frame, it also uses chunks
+    /// that a manifest lists, unless bytes contradict.
     fn fill(&mut self, before: Border, behind: Option<Border>) {
         let (there, is_filled) = self.walk(before, behind);
         if is_filled {
@@ -361,7 +361,7 @@ struct Guess {
     listed: bool,
 }
 
-/// At most so many of the first bytes.
+/// At most the first `length_max` bytes.
 fn first(bytes: &[u8], length_max: u64) -> &[u8] {
     bytes.get(..length_max.min(bytes.len() as u64) as usize).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
-//! Which slot of a table has a key: hashes and numbers of slots, packed so closely that all of them stay
-//! in a cache near the processor where the keys themselves, with what belongs to them, do not.
+//! The index of a table: from a key's hash to its slot, packed so closely that it stays in a cache near the
+//! processor. The keys and their values do not fit there.
 //!
-//! *Who calls it:* `table.rs`. *What it never does:* grow, or slow down by what has left: that leaves no
-//! trace. The map of the standard library marks some places where something was, and takes twice the memory
-//! when there are too many, though no more is in it than before.
+//! *Who calls it:* `table.rs`. *What it never does:* grow, or slow down after removals, since a removal leaves no
+//! trace. The map of the standard library marks some removed places. When there are too many marks, it doubles its
+//! memory, though it holds no more entries than before.
 
 /// Linear probing, at most half full.
 #[derive(Debug)]
@@ -25,12 +25,12 @@ pub const NONE: u32 = u32::MAX;
 const FREE: Bucket = Bucket { tag: 0, slot: NONE };
 
 impl Index {
-    /// For at most so many slots.
+    /// An index for at most this many slots.
     pub fn new(slots_max: usize) -> Self {
         Self { buckets: vec![FREE; Self::buckets(slots_max)] }
     }
 
-    /// What one for so many takes, in bytes.
+    /// The memory of an index for this many slots, in bytes.
     pub const fn cost(slots_max: usize) -> usize {
         Self::buckets(slots_max) * size_of::<Bucket>()
     }
@@ -39,7 +39,7 @@ impl Index {
         (2 * slots_max).next_power_of_two()
     }
 
-    /// The slot with this hash of which `is_it` says that it is the one.
+    /// The slot with this hash for which `is_it` returns true.
     pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let tag = tag(hash);
         let mut at = self.home(tag);
@@ -65,7 +65,7 @@ impl Index {
         self.put(at, Bucket { tag, slot });
     }
 
-    /// Takes out a slot that is there; those behind it move up, as if it had never been.
+    /// Removes a slot, which must be present. The entries behind it move up, as if it had never been inserted.
     pub fn remove(&mut self, hash: u64, slot: u32) {
         let mut hole = self.home(tag(hash));
         while self.bucket(hole).slot != slot {
@@ -126,7 +126,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_there_is_found_and_nothing_else(
-            // Few hashes, most of which would best lie in one of the last places.
+            // Few hashes, most of which belong in one of the last places.
             steps in vec((0..SLOTS, 12..18_u64), 0..200),
         ) {
             let (mut index, mut model) = (Index::new(SLOTS as usize), BTreeMap::new());

@@ -1,14 +1,14 @@
-//! Hashes under a key, so that nobody who does not know it can choose what falls together in a table.
+//! Keyed hashes: a sender that does not know the key cannot choose which inputs collide in a table.
 //!
-//! *Source:* pair-multiply-shift (Thorup, High Speed Hashing for Integers and Strings, arXiv:1504.06804):
-//! of two inputs of one length, whoever chose them without the key, the upper halves of the hashes are as
-//! if drawn by lot. It takes one multiplication for eight bytes. Each segment waits for a hash before
-//! anything else can begin: with SipHash that was a seventh of all the engine's time. *Who calls it:* `table.rs`.
+//! *Source:* pair-multiply-shift (Thorup, High Speed Hashing for Integers and Strings, arXiv:1504.06804). If two
+//! inputs of equal length were chosen without the key, the upper halves of their hashes are as good as random. It
+//! takes one multiplication for eight bytes. Every segment waits for a hash before all else: with SipHash that took
+//! a seventh of the engine's time. *Who calls it:* `table.rs`.
 
 use std::hash::{Hash, Hasher};
 
-/// Every eight bytes of an input have two numbers of the key to themselves; behind so many times eight
-/// bytes, which no table's keys have, they come round.
+/// Each eight bytes of an input have two numbers of the key to themselves. An input with more words than this
+/// would use the numbers again; no table's keys are that long.
 const WORDS_MAX: usize = 8;
 
 /// The key.

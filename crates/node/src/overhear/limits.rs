@@ -30,7 +30,7 @@ impl Meter {
 pub struct Limits {
     /// Flows.
     pub flows: usize,
-    /// Chunks that are being assembled, and as many names of which something is remembered.
+    /// Chunks being assembled; also the number of names about which something is remembered.
     pub chunks: usize,
     /// Bytes that the tables take, full or empty.
     pub tables_bytes: usize,
@@ -40,19 +40,20 @@ pub struct Limits {
     pub chunks_bytes: usize,
 }
 
-/// A flow for so many bytes of budget.
+/// Bytes of budget for each flow.
 const PER_FLOW: usize = 16 << 10;
-/// A chunk for so many: half a unit of the default profile, and more than what is heard of one before
-/// it is known to be missed.
+/// Bytes of budget for each chunk: half a unit of the default profile, and more than is usually heard of a chunk
+/// that is missed.
 const PER_CHUNK: usize = 8 << 10;
-/// Flows have one part in so many; chunks have the rest.
+/// Flows get one part in this many of the budget; chunks get the rest.
 const FLOWS_PART: usize = 6;
 /// What one segment may bring before room is made for it: room for the longest unit in each version of a
 /// chunk, and what a flow notes beside its bytes.
 const SEGMENT: usize = VERSIONS_MAX * ChunkHead::TOTAL_MAX as usize + (32 << 10);
 
 impl Limits {
-    /// Of a budget in bytes. `flow`, `chunk` and `name` say what a table for so many entries takes.
+    /// The limits for a budget in bytes. `flow`, `chunk` and `name` compute the size of a table from its number of
+    /// entries.
     pub fn new(
         budget: usize,
         flow: fn(usize) -> usize,

@@ -11,10 +11,10 @@ use smallvec::{SmallVec, smallvec};
 use std::time::Duration;
 use wire::{ChunkId, Instant};
 
-/// A chunk that was here is not assembled again for so long. After that it may have left the store.
+/// A chunk that was here is not assembled again for this long. After that it may have left the store.
 const HERE: Duration = Duration::from_secs(10);
 
-/// In so many steps, what one head tells is brought into order with what others have told.
+/// The most steps spent on merging the order that one head tells with the orders that others told.
 const STEPS_MAX: usize = 16;
 
 /// So many chunks on either side of where another order was heard than is listed, the list does not count.
@@ -86,12 +86,12 @@ impl Step {
 }
 
 impl Names {
-    /// For so many.
+    /// A table for this many names.
     pub fn new(names_max: usize, seed: &[u8; 32]) -> Self {
         Self { table: Table::new(names_max, seed) }
     }
 
-    /// What a table for so many takes, in bytes.
+    /// The memory of a table for this many names, in bytes.
     pub fn cost(names_max: usize) -> usize {
         Table::<ChunkId, Known, RANKS>::cost(names_max)
     }
@@ -111,7 +111,7 @@ impl Names {
         }
     }
 
-    /// Whether a chunk has just been here; if not, whether somebody waits for it.
+    /// Whether a chunk was here recently; if not, whether a request waits for it.
     pub fn state(&self, now: Instant, name: &ChunkId) -> State {
         match self.known(name) {
             Some(known) if known.here_until.is_some_and(|until| now < until) => State::Here,
@@ -130,13 +130,13 @@ impl Names {
         }
     }
 
-    /// One chunk follows another in some flow, so many bytes behind it.
+    /// Notes that one chunk follows another in some flow, `gap` bytes behind it.
     pub fn follows(&mut self, now: Instant, first: Named, gap: u64, second: Named) {
         self.order(now, (first, gap, second), false);
     }
 
-    /// A manifest lists chunks, one right behind the other. Nothing comes of it near those of which one was
-    /// heard right beside a third: they are sent in another order, or in turns with those of another object.
+    /// Notes the chunks that a manifest lists, each right behind the one before. This order is ignored near a chunk
+    /// that was heard right beside a third one: the sender uses another order, or alternates between objects.
     pub fn list(&mut self, now: Instant, chunks: &[Named]) {
         let pairs: Vec<_> = chunks.iter().zip(chunks.iter().skip(1)).collect();
         let differ: Vec<_> = pairs.iter().map(|(one, next)| self.differs(**one, **next)).collect();
@@ -266,7 +266,7 @@ mod tests {
         let listed = |names: &Names, number| names.after(&named(number).name).unwrap().listed;
         names.follows(Instant::ZERO, named(0), 0, named(1));
         assert!(listed(&names, 0) && !listed(&names, 1));
-        // Not if something else is heard to follow; and what was heard stays.
+        // Not if another chunk is heard to follow. Orders that were heard stay.
         names.follows(Instant::ZERO, named(0), 0, named(3));
         assert!(!listed(&names, 0));
         names.list(Instant::ZERO, &[named(0), named(1), named(4)]);

@@ -1,7 +1,7 @@
-//! Bytes that were heard of something, as blocks in order with gaps between them.
+//! Bytes heard of a stream or a chunk, as ordered blocks with gaps between them.
 //!
-//! *Who calls it:* flows, for what no head has claimed yet, and chunks. *What it never does:* replace a
-//! byte that is there, unless told to.
+//! *Who calls it:* flows, for bytes that no head has claimed yet, and chunks. *What it never does:* replace a byte
+//! that it has, except in `overwrite`.
 
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -29,9 +29,9 @@ impl Run {
     }
 }
 
-/// A block has room for so many times what is there, if there may come as much: the rest of a chunk comes
-/// in order as a rule, and then nothing is moved. More would let heads that promise much take much: of
-/// what is hardly begun ([`super::shelf::HARDLY`]), the whole is not set aside.
+/// A block may reserve this many times its length, if as many bytes may follow. The rest of a chunk usually arrives
+/// in order, and then nothing is moved. With a greater factor, heads that promise much could take much memory: for
+/// a chunk that is hardly begun ([`super::shelf::HARDLY`]), less than the whole is reserved.
 const AHEAD: usize = super::shelf::HARDLY;
 /// What an allocation costs beside its bytes.
 const ALLOCATION: usize = 16;
@@ -41,8 +41,8 @@ pub fn spilled<T>(items: &SmallVec<[T; 1]>) -> usize {
     if items.spilled() { items.capacity() * size_of::<T>() + ALLOCATION } else { 0 }
 }
 
-/// Blocks in order, none touching another. The first lies in place: with a thousand flows in turn, each
-/// address that has to be followed is one more wait for memory.
+/// Ordered blocks, no two adjacent. The first is stored inline: with a thousand flows in turn, each pointer that
+/// must be followed is one more wait for memory.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
     runs: SmallVec<[Run; 1]>,
@@ -71,7 +71,7 @@ impl Runs {
         self.runs.len()
     }
 
-    /// What they take in memory, in bytes.
+    /// Their memory, in bytes.
     pub fn cost(&self) -> usize {
         let blocks: usize = self.runs.iter().map(|run| run.bytes.capacity() + ALLOCATION).sum();
         blocks + spilled(&self.runs)
@@ -144,7 +144,7 @@ impl Runs {
         true
     }
 
-    /// Puts `bytes` over what is there.
+    /// Writes `bytes` over those that are present.
     pub fn overwrite(&mut self, at: u64, bytes: &[u8]) {
         let range = at..at + bytes.len() as u64;
         let i = self.runs.partition_point(|run| run.end() <= range.start);
@@ -158,7 +158,7 @@ impl Runs {
         }
     }
 
-    /// Takes out what lies in a range.
+    /// Removes and returns the bytes in a range.
     pub fn take(&mut self, range: Range<u64>) -> Vec<Run> {
         let mut taken = Vec::new();
         let mut i = self.runs.partition_point(|run| run.end() <= range.start);
@@ -186,7 +186,7 @@ impl Runs {
         taken
     }
 
-    /// Drops the first blocks, until at least so many bytes are dropped; answers how many were.
+    /// Drops the first blocks until at least this many bytes are dropped. Returns how many were.
     pub fn drop_first(&mut self, bytes_min: usize) -> usize {
         let before = self.bytes;
         while before - self.bytes < bytes_min && !self.runs.is_empty() {
@@ -222,7 +222,7 @@ impl Runs {
 
     /// A new block at index `i`.
     fn open(&mut self, i: usize, at: u64, bytes: &[u8], ahead: usize) {
-        // What lies before has a gap behind it: it will not go on in order.
+        // A gap follows the block before it, which will not continue in order.
         if let Some(before) = i.checked_sub(1).and_then(|i| self.runs.get_mut(i)) {
             before.bytes.shrink_to_fit();
         }
@@ -231,8 +231,8 @@ impl Runs {
         self.runs.insert(i, Run { at, bytes: block });
     }
 
-    /// Adds to a block. One of which is known what may come takes no more room than that; another grows by
-    /// doubling.
+    /// Appends to a block. If the most that may follow is known, the block reserves no more than that; otherwise it
+    /// grows by doubling.
     fn extend(&mut self, i: usize, bytes: &[u8], ahead: usize, is_bounded: bool) {
         let Some(Run { bytes: block, .. }) = self.runs.get_mut(i) else { return };
         if block.capacity() - block.len() < bytes.len() && is_bounded {

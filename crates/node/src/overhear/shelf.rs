@@ -1,7 +1,7 @@
-//! Chunks that are being assembled: which there are, which is given out, which makes room.
+//! Chunks that are being assembled: finds them, gives out the complete ones, and evicts.
 //!
-//! *Who calls it:* `hearing.rs`, with bytes of chunks, and the engine, with what the node has to say of
-//! them. *What it never does:* hold more than it was given room for.
+//! *Who calls it:* `hearing.rs`, with bytes of chunks; the engine, with what the node knows of them. *What it never
+//! does:* exceed its memory.
 
 use super::assemble::{Chunk, Judgement, Speaker, Verdict};
 use super::counters::Counters;
@@ -16,11 +16,11 @@ use wire::Instant;
 
 /// Least important first: hardly begun, begun, almost complete, wanted.
 const RANKS: usize = 4;
-/// A chunk of which much is there may stay longer, not for ever: else whoever never completes any could
-/// fill the table. What is wanted leaves last.
+/// Weights by rank. A chunk that is nearly complete may stay longer, but not for ever: a sender that completes none
+/// could otherwise fill the table. Wanted chunks leave last.
 const WEIGHTS: [u64; RANKS] = [64, 4, 1, 0];
-/// Hardly begun is what has less than one part in so many: less than any usual packet brings, so that
-/// heads with hardly a byte behind them are the first to make room.
+/// A chunk is hardly begun if less than one part in this many was heard. Any usual packet brings more, so heads
+/// with hardly a byte behind them are evicted first.
 pub const HARDLY: usize = 32;
 
 /// The shelf.
@@ -31,10 +31,10 @@ pub struct Shelf {
     pub names: Names,
     /// What chunks take beside the table, in bytes.
     pub bytes: Meter,
-    /// What was given out takes of the same room, in bytes, until the node has joined it.
+    /// Bytes that were given out and that the node has not joined yet. They count against the same memory.
     pub aside: Meter,
     bytes_max: usize,
-    /// What is to be given out.
+    /// Outputs for the node.
     pub outputs: VecDeque<Output>,
     /// What was found of flows.
     pub judgements: Vec<(Id, Judgement)>,
@@ -52,7 +52,7 @@ pub struct Place {
 }
 
 impl Shelf {
-    /// For so many chunks, and so many bytes of them.
+    /// A shelf for this many chunks, and this many bytes of them.
     pub fn new(chunks_max: usize, bytes_max: usize, seed: &[u8; 32]) -> Self {
         Self {
             chunks: Table::new(chunks_max, seed),
@@ -77,7 +77,7 @@ impl Shelf {
         self.chunks.get(id)?.tail()
     }
 
-    /// What a table for so many takes, in bytes.
+    /// The memory of a table for this many chunks, in bytes.
     pub fn cost(chunks_max: usize) -> usize {
         Table::<Named, Chunk, RANKS>::cost(chunks_max)
     }
@@ -101,7 +101,7 @@ impl Shelf {
         id
     }
 
-    /// Takes in bytes of a chunk; answers where it is, unless it is over.
+    /// Adds bytes of a chunk. Returns where the chunk is, unless it has left.
     pub fn hear(
         &mut self,
         now: Instant,
@@ -142,13 +142,13 @@ impl Shelf {
         Some(id)
     }
 
-    /// What was given out takes this much from now on, in bytes.
+    /// Sets how many bytes were given out and are not joined yet.
     pub fn set_aside(&mut self, now: Instant, bytes: usize, counters: &mut Counters) {
         self.aside.set(bytes);
         self.make_room(now, counters);
     }
 
-    /// Whether this much more may be given out, in bytes: half of the room is for what still comes.
+    /// Whether this many more bytes may be given out: half of the memory is kept for chunks that are still heard.
     pub fn may_give(&self, bytes: usize) -> bool {
         self.aside.now + bytes <= self.bytes_max / 2
     }
@@ -157,7 +157,7 @@ impl Shelf {
         while self.bytes.now + self.aside.now > self.bytes_max && self.evict(now, counters) {}
     }
 
-    /// Verifies a chunk of which a version is complete; whether it has left.
+    /// Verifies a chunk with a complete version. Returns whether the chunk has left.
     fn verify(
         &mut self,
         now: Instant,
@@ -219,7 +219,7 @@ impl Shelf {
         self.chunks.touch(now, id, rank);
     }
 
-    /// A chunk has come from elsewhere.
+    /// A chunk arrived from another source.
     pub fn cancel(&mut self, now: Instant, named: Named, counters: &mut Counters) {
         self.names.arrived(now, named.name);
         let Some(chunk) = self.chunks.find(&named).and_then(|id| self.remove(id)) else { return };
@@ -235,7 +235,7 @@ impl Shelf {
         })
     }
 
-    /// What is missing of a chunk of which something was heard.
+    /// The missing ranges of a chunk of which something was heard.
     pub fn missing(&self, named: Named) -> Option<Vec<Range<u32>>> {
         let chunk = self.chunks.get(self.chunks.find(&named)?)?;
         if chunk.heard() == 0 || chunk.falsehoods() > 0 {
@@ -251,7 +251,7 @@ impl Shelf {
         chunk.map_or(Some(0), |chunk| chunk.agreeing(at, bytes))
     }
 
-    /// Gives out what was heard of a chunk, and listens to no more of it.
+    /// Gives out the bytes heard of a chunk, and listens to no more of it.
     pub fn take(&mut self, now: Instant, named: Named, counters: &mut Counters) -> Option<Heard> {
         let id = self.chunks.find(&named)?;
         let chunk = self.remove(id)?;

@@ -1,8 +1,8 @@
-//! A bounded table whose entries have ranks, each rank in the order in which its entries were last of
-//! use, so that the next to leave is found at once.
+//! A bounded table whose entries have ranks. Within a rank, entries are in the order of their last use, so the next
+//! entry to evict is found at once.
 //!
-//! *Who calls it:* the tables of flows, chunks and names. *What it never does:* grow after it was made:
-//! all of its own memory is set aside at birth, so that what it costs is known.
+//! *Who calls it:* the tables of flows, chunks and names. *What it never does:* grow. It allocates all of its own
+//! memory when it is created, so its cost is known.
 
 use super::index::{Index, NONE};
 use super::keyed::Keyed;
@@ -17,8 +17,8 @@ pub struct Id {
     generation: u32,
 }
 
-/// Within so long an entry does not move up again: to find its neighbours costs more than all else, and
-/// nothing depends on who of several was last of use a moment ago.
+/// An entry does not move up again within this time. Finding its neighbours costs more than all other work, and the
+/// order among recently used entries does not matter.
 const GRAIN: Duration = Duration::from_millis(10);
 
 /// The table. Rank 0 is the lowest.
@@ -61,7 +61,7 @@ struct Link {
 }
 
 impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
-    /// An empty table for so many entries.
+    /// An empty table for this many entries.
     pub fn new(entries_max: usize, seed: &[u8; 32]) -> Self {
         Self {
             index: Index::new(entries_max),
@@ -74,7 +74,7 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         }
     }
 
-    /// What such a table takes, in bytes, whatever is in it.
+    /// The memory of such a table, in bytes, whatever it contains.
     pub const fn cost(entries_max: usize) -> usize {
         let entry = size_of::<Slot<K, V>>() + size_of::<Link>();
         entries_max * entry + Index::cost(entries_max)
@@ -85,7 +85,7 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         self.slots.iter().filter_map(|slot| Some((&slot.key, slot.value.as_ref()?)))
     }
 
-    /// Those entries of which `is_it` says that they are meant.
+    /// The entries for which `is_it` returns true.
     pub fn ids(&self, is_it: impl Fn(&V) -> bool) -> Vec<Id> {
         let all = (0..).zip(&self.slots);
         let found = all.filter(|(_, slot)| slot.value.as_ref().is_some_and(&is_it));
