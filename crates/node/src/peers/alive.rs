@@ -1,4 +1,4 @@
-//! Timers: what does not come about ends, and who says nothing is asked whether they are there.
+//! Timers: dials and handshakes that take too long are ended, and silent peers are pinged.
 
 use super::link::{Link, Role};
 use super::peer::Peer;
@@ -7,28 +7,30 @@ use crate::input::LinkId;
 use std::time::Duration;
 use wire::{Instant, NodeId};
 
-/// A dial, or a handshake, takes no longer.
+/// A dial, or a handshake, that takes longer is ended.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);
-/// A connection that another one would replace answers within this, or goes.
+/// A connection that a newer one would replace is ended unless it answers a ping within this time.
 pub const PROBE: Duration = Duration::from_secs(5);
-/// A peer that has been told something and says nothing for so long is pinged.
+/// A peer that is silent for this long after a message to it is pinged.
 const PING_WAITING: Duration = Duration::from_secs(5);
-/// A peer that nobody waits for is pinged after so long: in an idle mesh pings are all that costs air, and
-/// with thcp they cross every hop. Whoever asks a peer that is gone finds out by itself, in [`PING_WAITING`].
+/// A peer that owes no answer is pinged after this long without bytes from it. In an idle mesh, pings
+/// are the only traffic, and with thcp they cross every hop. A message to a peer that is gone leads to
+/// a ping much sooner, after [`PING_WAITING`].
 const PING_IDLE: Duration = Duration::from_secs(300);
-/// A peer that does not answer a ping for so long, with whatever, is gone. Several of TCP's
-/// retransmissions fit in: a route that changes must not look like a death.
+/// A peer that sends nothing for this long after a ping counts as gone. Several of TCP's
+/// retransmissions fit in, so that a change of route does not look like a dead peer.
 const SILENT: Duration = Duration::from_secs(15);
 
-/// A peer that gives nothing to whoever waits for it, and sends nothing else, is asked for a sign of life.
+/// While a request waits for a peer, the peer is pinged once it has been silent for this long.
 const DOUBT: Duration = Duration::from_secs(2);
-/// It is mute if none comes within so many times what an answer has taken lately …
+/// The peer is mute if it sends nothing for this many times the recent round-trip time of pings …
 const ANSWERS: u32 = 4;
-/// … and within this: two losses of the same packet in a row, with the pauses that TCP makes, fit in.
+/// … and for at least this long: TCP can lose a packet twice in a row and still deliver it within this
+/// time.
 const ANSWER_MIN: Duration = Duration::from_secs(2);
 
 impl Peer {
-    /// When it is to be pinged, or has been silent for too long.
+    /// When the peer must be pinged or, if it has been pinged, when it counts as gone.
     pub(super) fn due(&self) -> Instant {
         match (self.pinged, self.asked) {
             (Some(pinged), _) => pinged + SILENT,
@@ -39,7 +41,7 @@ impl Peer {
 }
 
 impl Link {
-    /// When it ends, if nothing comes of it.
+    /// When this connection is ended if it makes no progress; `None` if it has no deadline.
     fn due(&self) -> Option<Instant> {
         match &self.role {
             Role::Proven(proven) if !self.dialled => Some(proven.probe?.1 + PROBE),
@@ -50,8 +52,8 @@ impl Link {
 }
 
 impl Peers {
-    /// Something has been waited for since then: a peer that has said nothing for a while is asked whether
-    /// it is there. The longer it only answers that, the more rarely.
+    /// Pings a silent peer for a request that has waited for it since `since`. The longer the peer sends
+    /// nothing but pongs, the rarer the pings.
     pub fn doubt(&mut self, now: Instant, them: NodeId, since: Instant) {
         let Some(peer) = self.peers.get_mut(&them) else { return };
         let gave = peer.gave.max(since);
@@ -62,24 +64,24 @@ impl Peers {
         }
     }
 
-    /// Whether a peer owes a sign of life for longer than it ever takes: nothing at all has come of it
-    /// meanwhile. It may be gone, or out of reach for a moment.
+    /// Whether a peer has sent nothing since the ping of [`doubt`](Self::doubt), for longer than its pongs
+    /// take. The peer may be gone, or out of reach for a moment.
     pub fn is_mute(&self, now: Instant, them: NodeId) -> bool {
         let Some(peer) = self.peers.get(&them) else { return false };
         let patience = ANSWER_MIN.max(peer.answers_in * ANSWERS);
         peer.doubted.is_some_and(|doubted| now - doubted > patience)
     }
 
-    /// A ping is answered: how long that took.
+    /// A pong has arrived: updates the peer's round-trip time.
     pub(super) fn ping_answered(&mut self, now: Instant, them: NodeId, number: u64) {
         let Some(peer) = self.peers.get_mut(&them) else { return };
         if let Some((_, at)) = peer.ping.take_if(|(asked, _)| *asked == number) {
-            // Upwards at once, downwards slowly: a way that was slow may be so again.
+            // The estimate rises at once and falls slowly: a path that was slow may be slow again.
             peer.answers_in = (now - at).max((peer.answers_in * 7 + (now - at)) / 8);
         }
     }
 
-    /// Does what is due.
+    /// Handles all deadlines that have passed, and finds the next one.
     pub(super) fn ring(&mut self, now: Instant) {
         if self.alarm.is_none_or(|alarm| alarm > now) {
             return;
@@ -101,10 +103,11 @@ impl Peers {
     }
 
     fn link_due(&mut self, now: Instant, id: LinkId) {
-        // What was due may have ended together with what came before it.
+        // The deadline of an earlier link may have ended this one too.
         let Some(link) = self.links.get(&id) else { return };
         match link.proven() {
             Some(proven) if !link.dialled => {
+                // The peer's established connection has not answered the probe.
                 let them = proven.them.id;
                 self.gone(now, them, Down::Silent);
             }

@@ -1,43 +1,44 @@
-//! Messages that wait because peers take them slowly: how much of each peer, and of all.
+//! Backlogs: messages that wait because peers read them slowly, limited per peer and in total.
 
 use super::{CONTROL_BACKLOG_MAX, Peers, WINDOW};
 use wire::NodeId;
 
-/// Less than this that waits for one peer is no reason to look at all of them.
+/// The total is not checked after a message that leaves its peer's backlog at most this long, in bytes.
 const LITTLE: usize = 4 * 1024;
-/// A peer is told no more of manifests while more than this waits for it, in bytes …
+/// A peer with a longer backlog than this, in bytes, is sent no more of a manifest …
 const TELL_MAX: usize = 128 * 1024;
-/// … or less, where there are many peers; but not less than this, for nobody is told when a shorter backlog
-/// has gone.
+/// … With many peers the limit is lower, but never below this: `Event::Room` reports only the end of
+/// longer backlogs.
 const TELL_MIN: usize = WINDOW / 2;
 
 impl Peers {
-    /// From now on no more than this waits for all peers together, in bytes. One alone may always have
-    /// its share.
+    /// Limits the backlogs of all peers together to this many bytes, but never below the limit for one
+    /// peer.
     pub fn limit_backlogs(&mut self, bytes_max: usize) {
         self.backlogs_max = bytes_max.max(CONTROL_BACKLOG_MAX);
     }
 
-    /// Bytes that wait to be sent to a peer in messages.
+    /// Bytes of messages that wait for a peer, beyond what its connection has room for.
     pub fn backlog(&self, peer: NodeId) -> usize {
         let link = self.peers.get(&peer).and_then(|peer| self.links.get(&peer.control));
         let waiting = link.map_or(0, |link| (link.out.len() as u64).saturating_sub(link.room));
         usize::try_from(waiting).unwrap_or(usize::MAX)
     }
 
-    /// Bytes that wait to be sent to all peers in messages.
+    /// Bytes of messages that wait for all peers together.
     pub fn backlogs(&self) -> usize {
         self.peers.keys().map(|peer| self.backlog(*peer)).sum()
     }
 
-    /// Whether a peer is to be told what can wait: its part of half of what may wait for all.
+    /// Whether a peer may be sent messages that are not urgent. They may fill half of the total limit,
+    /// in equal shares.
     pub fn may_tell(&self, peer: NodeId) -> bool {
         let share = self.backlogs_max / 2 / self.peers.len().max(1);
         self.backlog(peer) <= share.clamp(TELL_MIN, TELL_MAX)
     }
 
-    /// Who is hung up because too much waits, after one more message for this peer: the one that has let
-    /// its own backlog grow too far, or of all the one with the longest.
+    /// The peer to disconnect after one more message for this peer. It is this peer if its own backlog
+    /// is over the limit; if the total is over its limit, it is the peer with the longest backlog.
     pub(super) fn who_is_too_slow(&self, them: NodeId) -> Option<NodeId> {
         let waiting = self.backlog(them);
         if waiting > CONTROL_BACKLOG_MAX {

@@ -1,4 +1,4 @@
-//! Chunk frames out of a data connection.
+//! Reads chunk frames from a data connection.
 
 use super::inbox::Inbox;
 use bytes::Bytes;
@@ -11,17 +11,17 @@ pub struct ChunkReader {
     head: Option<ChunkHead>,
 }
 
-/// What comes is not a chunk frame.
+/// The bytes are not a chunk frame.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoFrame;
 
 impl ChunkReader {
-    /// How many bytes the frame still lacks of which a part has come; nothing before that is known.
+    /// How many bytes of the current frame have not arrived yet; zero until its head is complete.
     pub fn lacks(&self) -> usize {
         self.head.map_or(0, |head| (head.length as usize).saturating_sub(self.inbox.begun()))
     }
 
-    /// The next frame that is whole; `None`, and `input` used up, if there is none.
+    /// The next complete frame. If there is none, `None`; `input` is then used up.
     pub fn next(&mut self, input: &mut Bytes) -> Result<Option<(ChunkHead, Bytes)>, NoFrame> {
         let head = match self.head {
             Some(head) => head,
@@ -38,7 +38,7 @@ impl ChunkReader {
         let buffer = input.len();
         let Some(bytes) = self.inbox.take(input, head.length as usize) else { return Ok(None) };
         self.head = None;
-        // Units outlive what they came in: a small one must not keep a large buffer.
+        // A unit may be kept for long: a small one must not keep a large buffer alive.
         let is_large_part = bytes.len() * 2 > buffer;
         let bytes = if is_large_part { bytes } else { Bytes::copy_from_slice(&bytes) };
         Ok(Some((head, bytes)))

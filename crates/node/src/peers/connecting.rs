@@ -1,8 +1,9 @@
-//! From a connection to somebody who has proven who they are.
+//! Opening a connection, until both sides have proven their identities.
 //!
-//! The dialling side sends a preamble, then both three messages of Noise, in the second and third of
-//! which they introduce themselves. The accepting side's first message of the session is empty and
-//! says that it has accepted; until then it may refuse in clear, with a length of zero and a byte.
+//! The dialling side sends a preamble. Then follow the three messages of Noise's handshake: the
+//! second holds the accepting side's introduction, the third the dialling side's. The accepting side
+//! accepts with an empty message of the session. Until then it may refuse instead: in clear, with a
+//! length of zero and a code of one byte.
 
 use super::inbox::Frame;
 use super::link::{Handshake, Link, Proven, Role};
@@ -16,16 +17,17 @@ use std::net::SocketAddr;
 use wire::peer::{Connection, FrameError, Hello, Introduction, Preamble, Refusal};
 use wire::{Instant, NodeId, Signature, Token};
 
-/// What an identity signs, beside the Noise key and who dialled.
+/// The first part of what an identity signs. Whether it dialled, and the Noise key, follow.
 const CONTEXT: &[u8] = b"hearsay 2026 this Noise key is mine\0";
 
-/// Our signatures over the key of all our connections, as who dials and as who is dialled.
+/// Our signatures over the Noise key of this run: one for connections that we dial, one for
+/// connections that we accept.
 pub struct Signatures {
     pub dialling: Signature,
     pub accepting: Signature,
 }
 
-/// Who is at the other end.
+/// What the node at the other end has proven and said in its introduction.
 pub struct Them {
     pub id: NodeId,
     pub run_key: RunKey,
@@ -44,7 +46,7 @@ fn claim(dialling: bool, key: &RunKey) -> Vec<u8> {
     [CONTEXT, &[u8::from(dialling)], key].concat()
 }
 
-/// A hello that fits its frame.
+/// A hello without control characters in its name, and with the name shortened to fit the message.
 pub fn presentable(mut hello: Hello) -> Hello {
     hello.name.retain(|c| !c.is_control());
     while hello.name.len() > Hello::NAME_MAX {
@@ -54,7 +56,7 @@ pub fn presentable(mut hello: Hello) -> Hello {
 }
 
 impl Peers {
-    /// Somebody has connected.
+    /// A node has connected to our port.
     pub(super) fn accepted(&mut self, now: Instant, id: LinkId, address: SocketAddr) {
         if let Some(other) = self.unknown_to_leave() {
             self.refuse(now, other, Refusal::Busy);
@@ -64,7 +66,7 @@ impl Peers {
         self.grant(id);
     }
 
-    /// What we dialled answers.
+    /// A connection that we dialled is established: sends the first bytes.
     pub(super) fn connected(&mut self, now: Instant, id: LinkId) {
         let sealed = self.noise.sealed();
         let Some(link) = self.links.get_mut(&id) else { return };
@@ -87,6 +89,7 @@ impl Peers {
                     out.extend_from_slice(&preamble);
                     out.extend_from_slice(token.as_bytes());
                 });
+                // A valid token gets no answer on this connection: chunk frames follow.
                 link.role = Role::DataIn(peer, Box::default());
                 self.outputs.push_back(LinkOutput::BulkData(id));
             }
@@ -98,7 +101,7 @@ impl Peers {
         self.grant(id);
     }
 
-    /// The first bytes of what was accepted.
+    /// Reads the preamble of an accepted connection.
     pub(super) fn read_preamble(&mut self, now: Instant, id: LinkId, bytes: &mut Bytes) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let Some(first) = link.inbox.take(bytes, Preamble::LENGTH) else { return };
@@ -115,12 +118,12 @@ impl Peers {
                 link.role = Role::Handshake(Box::new(handshake));
             }
             Err(FrameError::Version(_)) => self.refuse(now, id, Refusal::Version),
-            // Whoever that is does not speak our protocol: nothing to be said.
+            // The other end speaks another protocol and would not understand a refusal.
             Err(_) => drop(self.hang_up(id)),
         }
     }
 
-    /// A message of a handshake, or a refusal in its place.
+    /// Reads a message of the handshake, or a refusal.
     pub(super) fn read_handshake(&mut self, now: Instant, id: LinkId, bytes: &mut Bytes) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let frame = match link.inbox.frame(bytes, HANDSHAKE_MAX) {
@@ -148,7 +151,7 @@ impl Peers {
         }
     }
 
-    /// The second message: who is dialled says who it is.
+    /// Reads the second message, the accepting side's introduction, and answers with ours.
     fn answered(&mut self, now: Instant, id: LinkId, message: &[u8]) {
         let Some(them) = self.read_introduction(id, message) else {
             return self.end(now, id, Down::Unreachable);
@@ -159,7 +162,7 @@ impl Peers {
         };
         let Some(&Link { address, .. }) = self.links.get(&id) else { return };
         if let Some(peer) = self.peers.get_mut(&them.id) {
-            // The same run of the same node: the connection with it stands.
+            // The same run of the same node is already a peer: its connection stays.
             if peer.run_key == them.run_key {
                 peer.is_also_at(address.ip());
                 self.events.push_back(Event::Up { peer: them.id, dialled: Some(address) });
@@ -174,10 +177,10 @@ impl Peers {
         }
     }
 
-    /// The third message: who has dialled says who it is.
+    /// Reads the third message, the dialling side's introduction.
     fn completed(&mut self, now: Instant, id: LinkId, message: &[u8]) {
         let Some(them) = self.read_introduction(id, message) else {
-            // All that it needs and the second message did not is the mesh key.
+            // The mesh key enters only the third message: if it cannot be read, the keys differ.
             return match self.noise.sealed() {
                 true => self.refuse(now, id, Refusal::MeshKey),
                 false => drop(self.hang_up(id)),
@@ -198,8 +201,8 @@ impl Peers {
         }
     }
 
-    /// What comes after one's own last message: of a dial the answer, in a message of the session
-    /// that is empty; of what was accepted nothing, as long as it has no answer.
+    /// Reads what follows the handshake. If we dialled, this is an empty message of the session, which
+    /// accepts, or a refusal. If we accepted, the other side must not send before we have answered.
     pub(super) fn read_answer(&mut self, now: Instant, id: LinkId, bytes: &mut Bytes) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let frame = match link.inbox.frame(bytes, HANDSHAKE_MAX) {
@@ -215,7 +218,7 @@ impl Peers {
             }
             Some(Frame::Message(message)) if proven.session.open(&message) == Some(Vec::new()) => {
                 let peer = proven.them.id;
-                // Since its introduction it may have been expelled.
+                // The peer may have been expelled since its introduction.
                 if self.expelled.has(now, &peer) {
                     self.end(now, id, Down::Refused(Refusal::Identity));
                 } else {
@@ -226,19 +229,20 @@ impl Peers {
         }
     }
 
-    /// Ends a connection, and says what that means.
+    /// Ends a connection, and its peer or dial if this connection carried it.
     pub(super) fn end(&mut self, now: Instant, id: LinkId, why: Down) {
         if let Some(link) = self.hang_up(id) {
             self.ended(now, link, why);
         }
     }
 
-    /// Ends what was accepted, and tells both sides why: the other in clear, ours once a minute.
+    /// Ends an accepted connection and says why: to the other side in clear, and to our caller once a
+    /// minute for each address.
     pub(super) fn refuse(&mut self, now: Instant, id: LinkId, why: Refusal) {
         let Some(link) = self.links.get_mut(&id) else { return };
         *self.refused.of(why) += 1;
         let address = link.address;
-        // On a data connection only chunk frames come; its end has to do.
+        // A data connection carries only chunk frames: its end must suffice as a refusal.
         if !matches!(link.role, Role::Token) {
             link.out.append(|out| out.extend_from_slice(&[0, 0, why.code()]));
         }
@@ -250,8 +254,8 @@ impl Peers {
         }
     }
 
-    /// Reads the other side's introduction and its Noise key; `None` if the message is not of this
-    /// handshake.
+    /// Reads the other side's introduction and its Noise key; `None` if the message does not belong to
+    /// this handshake.
     fn read_introduction(
         &mut self,
         id: LinkId,
@@ -265,7 +269,8 @@ impl Peers {
         Some(them.map_err(|_| Refusal::Identity))
     }
 
-    /// Whether somebody is who they say, and welcome.
+    /// Verifies that the other side has signed its Noise key, and that it is neither this node nor
+    /// expelled.
     fn check(
         &self,
         now: Instant,
@@ -281,7 +286,7 @@ impl Peers {
         Ok(Them { id, run_key, hello: them.hello, token: them.token })
     }
 
-    /// Sends the message of a handshake in which we say who we are.
+    /// Sends the handshake message with our introduction; false if that fails.
     fn introduce_on(&mut self, id: LinkId) -> bool {
         let Some(link) = self.links.get_mut(&id) else { return false };
         let Role::Handshake(handshake) = &mut link.role else { return false };
@@ -302,7 +307,7 @@ impl Peers {
         true
     }
 
-    /// Goes from the handshake to the session.
+    /// Replaces the finished handshake by its session; false if it is not finished.
     fn prove(&mut self, id: LinkId, them: Them) -> bool {
         let Some(link) = self.links.get_mut(&id) else { return false };
         match std::mem::replace(&mut link.role, Role::Preamble) {

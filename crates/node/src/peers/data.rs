@@ -1,4 +1,4 @@
-//! Data connections: dialled by who is to receive, opened with a token, in clear.
+//! Data connections: dialled by the side that receives units, opened with a token, not encrypted.
 
 use super::link::{Link, Role};
 use super::{Event, Misbehaviour, Peers, WINDOW};
@@ -9,14 +9,15 @@ use std::time::Duration;
 use wire::peer::{ChunkHead, Message, Refusal};
 use wire::{Instant, NodeId, Token};
 
-/// One over which nothing comes for so long, while something is wanted, is dialled anew: after some losses
-/// in a row TCP is silent for longer than what is in its way.
+/// A data connection over which nothing arrives for this long, while units are wanted, is dialled
+/// again. After several losses in a row, TCP's retransmission timer outlasts their cause.
 const STUCK: Duration = Duration::from_secs(15);
-/// After one over which nothing came, so long passes before the next is dialled.
+/// The pause before the next dial, after a data connection over which no unit arrived.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Peers {
-    /// Dials, unless there is a connection or a dial; as soon as it may, if it may not now.
+    /// Dials a data connection to a peer, unless there is one or a dial for it. If a pause or the lack of
+    /// a token prevents the dial now, it follows later.
     pub(super) fn want_data(&mut self, now: Instant, them: NodeId) {
         let Some(peer) = self.peers.get_mut(&them) else { return };
         if peer.data_in.is_some() {
@@ -37,7 +38,7 @@ impl Peers {
         }
     }
 
-    /// Something has been wanted for a while: a data connection over which nothing comes is made anew →
+    /// Units have been wanted from a peer for a while. If its data connection is stuck, ends it →
     /// [`Event::DataLost`].
     pub fn hurry(&mut self, now: Instant, them: NodeId) {
         let Some(peer) = self.peers.get(&them) else { return };
@@ -51,7 +52,7 @@ impl Peers {
         }
     }
 
-    /// The connection by which chunks came has ended, or did not come to be.
+    /// The data connection that brings chunks from a peer has ended, or could not be made.
     pub(super) fn data_lost(&mut self, now: Instant, them: NodeId) {
         let Some(peer) = self.peers.get_mut(&them) else { return };
         peer.data_in = None;
@@ -60,7 +61,7 @@ impl Peers {
         self.events.push_back(Event::DataLost(them));
     }
 
-    /// The token of an accepted connection.
+    /// Reads the token of an accepted data connection, over which we send chunks.
     pub(super) fn read_token(&mut self, now: Instant, id: LinkId, bytes: &mut Bytes) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let Some(token) = link.inbox.take(bytes, Token::LEN) else { return };
@@ -68,7 +69,7 @@ impl Peers {
         let redeemed =
             self.peers.iter_mut().find_map(|(it, peer)| peer.issued.redeem(&token).then_some(*it));
         let Some(them) = redeemed else {
-            // Of somebody whose acceptance is still on its way to us: they will try again.
+            // The peer has accepted our dial, but its answer has not arrived yet. It will dial again.
             let is_early = |link: &Link| link.proven().is_some_and(|it| it.token == token);
             return match self.links.values().any(is_early) {
                 true => drop(self.hang_up(id)),
@@ -76,6 +77,7 @@ impl Peers {
             };
         };
         link.role = Role::DataOut(them);
+        // Each token opens one connection: the peer needs a new one for its next.
         let fresh = self.noise.token();
         let Some(peer) = self.peers.get_mut(&them) else { return };
         peer.bytes_in += link.bytes_in;
@@ -89,7 +91,7 @@ impl Peers {
         self.say(now, them, &Message::Token(fresh));
     }
 
-    /// Takes in one chunk frame, or a part of one.
+    /// Reads one chunk frame, or a part of one.
     pub(super) fn read_chunk(&mut self, now: Instant, id: LinkId, them: NodeId, bytes: &mut Bytes) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let Role::DataIn(_, reader) = &mut link.role else { return };
@@ -107,13 +109,13 @@ impl Peers {
         }
     }
 
-    /// Bytes of chunk frames that can be given for a peer.
+    /// How many more bytes of chunk frames may be queued for a peer.
     pub(super) fn window(&self, them: NodeId) -> usize {
         let link = self.peers.get(&them).and_then(|it| self.links.get(&it.data_out?));
         link.map_or(0, |link| WINDOW.saturating_sub(link.out.len()))
     }
 
-    /// Queues a chunk frame, and writes what there is room for.
+    /// Queues a chunk frame, and writes as much as the connection has room for.
     pub(super) fn push_chunk(
         &mut self,
         now: Instant,

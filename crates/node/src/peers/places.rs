@@ -1,17 +1,18 @@
-//! Who gets a place among the peers, and who leaves for it.
+//! Which nodes get one of the [`PEERS_MAX`] places among the peers, and which peer leaves for another.
 //!
-//! A node must always reach those that it asks: the next hop and the gateway
-//! ([`Peers::keep_place_for`]). Everybody else gets a place while there is one. A connection proves who
-//! is at its other end and not that anybody needs them, so strangers could take every place and keep it.
-//! When all places are taken, the least useful peer leaves for one at a needed address:
+//! A node must always reach the peers that it sends requests to: the next hop and the gateway
+//! ([`Peers::keep_place_for`]). Other nodes get a place only while one is free. A handshake proves an
+//! identity, not that the peer is needed, so strangers could take every place and keep it.
+//! When all places are taken, a peer leaves for a node at a needed address:
 //!
-//! 1. one at the same address, if there is one: a needed address holds no more than one place by right;
-//! 2. else one that never gave us a unit, before any that did;
-//! 3. among those, one that we never gave an answer or a unit, before any that we did;
-//! 4. else the one whose last time is the longest ago; among those that did neither, the oldest.
+//! 1. a peer at the same address, if there is one: only one place is reserved for each needed address;
+//! 2. else a peer that never sent us a unit, rather than one that did;
+//! 3. among these, a peer that we never sent an answer or a unit, rather than one that we did;
+//! 4. else the peer for which that was the longest ago; among peers with neither, the one that
+//!    connected first.
 //!
-//! The same holds for handshakes under way: those from needed addresses leave last, and those of an
-//! address that has the most of them leave first.
+//! Of too many accepted connections in the handshake, one leaves too: from a needed address only as a
+//! last resort, else from the address that has the most, and the oldest of these.
 
 use super::link::Link;
 use super::peer::Peer;
@@ -22,33 +23,33 @@ use std::net::IpAddr;
 use wire::peer::Refusal;
 use wire::{Instant, NodeId};
 
-/// Addresses with a place by right, at most: the next hop and the gateway.
+/// The most addresses with a reserved place: the next hop and the gateway.
 const NEEDED_MAX: usize = 2;
 
 impl Peers {
-    /// From now on peers at these addresses always find a place. At most two addresses count.
+    /// Reserves a place for a peer at each of these addresses, of which the first two count.
     pub fn keep_place_for(&mut self, addresses: impl IntoIterator<Item = IpAddr>) {
         let addresses = addresses.into_iter().map(|address| address.to_canonical());
         self.needed = addresses.take(NEEDED_MAX).collect();
     }
 
-    /// Whether those at an address find a place in any case.
+    /// Whether a place is reserved for a peer at this address.
     pub(super) fn is_needed(&self, address: IpAddr) -> bool {
         self.needed.contains(&address.to_canonical())
     }
 
-    /// Whether another dial may begin. One to a needed address always may: there are few of those.
+    /// Whether another dial may begin. A dial to a needed address always may: at most two are needed.
     pub(super) fn may_dial(&self, address: IpAddr) -> bool {
         let dials = self.links.values().filter(|link| link.is_own_dial());
         dials.count() < DIALS_MAX || self.is_needed(address)
     }
 
-    /// Whether there is a place for a node at this address, or another peer would leave for it.
+    /// Whether a place is free for this node, or a peer would leave for a node at this address.
     pub(super) fn may_enter(&self, them: &NodeId, address: IpAddr) -> bool {
         self.has_place(them) || self.who_leaves_for(address).is_some()
     }
 
-    /// Makes a place for a node at this address; false if there is none.
+    /// Makes a place for a node at this address; false if none is free and no peer leaves for it.
     pub(super) fn make_place(&mut self, them: &NodeId, address: IpAddr) -> bool {
         if self.has_place(them) {
             return true;
@@ -64,6 +65,7 @@ impl Peers {
         self.peers.contains_key(them) || self.peers.len() < PEERS_MAX
     }
 
+    /// The peer that leaves for a node at this address; `None` if the address is not needed.
     pub(super) fn who_leaves_for(&self, address: IpAddr) -> Option<NodeId> {
         if !self.is_needed(address) {
             return None;
@@ -74,8 +76,8 @@ impl Peers {
         self.at(address).or(least)
     }
 
-    /// The accepted connection that leaves for another one, if too many are there whose other end is not
-    /// known.
+    /// The accepted connection to end before another is accepted, if too many have not proven an
+    /// identity.
     pub(super) fn unknown_to_leave(&self) -> Option<LinkId> {
         let unknown = || self.links.iter().filter(|(_, link)| link.is_unknown());
         if unknown().count() < HANDSHAKES_MAX {
@@ -92,7 +94,7 @@ impl Peers {
 }
 
 impl Peer {
-    /// Orders peers by what they were good for: the least useful first.
+    /// Orders peers by usefulness, the least useful first.
     fn usefulness(&self) -> (Option<Instant>, Option<Instant>, Instant) {
         (self.gave_unit, self.took, self.since)
     }
