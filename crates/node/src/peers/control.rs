@@ -1,4 +1,4 @@
-//! What is said over a control connection.
+//! Messages over a control connection.
 
 use super::inbox::Frame;
 use super::link::Role;
@@ -9,7 +9,8 @@ use wire::peer::Message;
 use wire::{Instant, NodeId};
 
 impl Peers {
-    /// Says something; whether it is on its way.
+    /// Queues a message to a peer. False if it cannot be encoded, or if the peer is gone, also because
+    /// its backlog has grown too long.
     pub(super) fn say(&mut self, now: Instant, them: NodeId, message: &Message) -> bool {
         let Some(peer) = self.peers.get_mut(&them) else { return false };
         let Some(link) = self.links.get_mut(&peer.control) else { return false };
@@ -37,7 +38,7 @@ impl Peers {
         }
     }
 
-    /// Asks a peer for a sign of life; returns the question's number.
+    /// Pings a peer, which counts as gone if it stays silent; returns the ping's number.
     pub(super) fn ping(&mut self, now: Instant, them: NodeId) -> u64 {
         if let Some(peer) = self.peers.get_mut(&them) {
             peer.pinged.get_or_insert(now);
@@ -47,7 +48,7 @@ impl Peers {
         self.say_ping(now, them)
     }
 
-    /// Says a ping, and returns its number.
+    /// Sends a ping, and returns its number.
     pub(super) fn say_ping(&mut self, now: Instant, them: NodeId) -> u64 {
         self.pings += 1;
         let number = self.pings;
@@ -58,7 +59,7 @@ impl Peers {
         number
     }
 
-    /// Takes in one message.
+    /// Reads one message.
     pub(super) fn read_message(
         &mut self,
         now: Instant,
@@ -74,7 +75,7 @@ impl Peers {
             Ok(Some(Frame::Refusal(_))) | Err(_) => None,
         };
         let Some(message) = message else {
-            // In clear anybody on the way can say anything: no ground to expel whom it names.
+            // Bytes that do not decrypt may be a third party's on the path: no reason to expel the peer.
             return self.gone(now, them, Down::Misbehaved);
         };
         match Message::decode(&message) {

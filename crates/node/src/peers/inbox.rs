@@ -1,8 +1,8 @@
-//! What has come over one connection, until it makes a whole.
+//! Bytes received over one connection, until they make a complete frame.
 
 use bytes::Bytes;
 
-/// The beginning of something whose end has not come.
+/// The first bytes of a frame, or of another item of known length, that is not complete yet.
 #[derive(Default)]
 pub struct Inbox(Vec<u8>);
 
@@ -11,7 +11,7 @@ pub struct Inbox(Vec<u8>);
 pub enum Frame {
     /// A message of Noise.
     Message(Bytes),
-    /// In clear: why the other side will not have us.
+    /// The code of a refusal, in clear.
     Refusal(u8),
 }
 
@@ -20,8 +20,8 @@ pub enum Frame {
 pub struct TooLong;
 
 impl Inbox {
-    /// The next `length` bytes: a slice where they came in one piece. `None`, and `input` used up,
-    /// as long as they have not all come. What has begun must be gone on with, with the same length.
+    /// The next `length` bytes: a slice of `input` if they arrived in one piece. Until all have arrived,
+    /// `None`; `input` is then used up, and the next call must be for the same length.
     pub fn take(&mut self, input: &mut Bytes, length: usize) -> Option<Bytes> {
         if self.0.is_empty() && input.len() >= length {
             return Some(input.split_to(length));
@@ -32,12 +32,12 @@ impl Inbox {
         (self.0.len() == length).then(|| Bytes::from(std::mem::take(&mut self.0)))
     }
 
-    /// How much of something has come.
+    /// How many bytes of the incomplete item have arrived.
     pub fn begun(&self) -> usize {
         self.0.len()
     }
 
-    /// The next frame, whose message has at most `max` bytes.
+    /// The next frame; `None` until it is complete. Its message has at most `max` bytes.
     pub fn frame(&mut self, input: &mut Bytes, max: usize) -> Result<Option<Frame>, TooLong> {
         let begun = self.0.len();
         let at = |i: usize| self.0.get(i).or_else(|| input.get(i.checked_sub(begun)?)).copied();
@@ -49,7 +49,7 @@ impl Inbox {
         if length > max {
             return Err(TooLong);
         }
-        // A refusal: no length, and one byte that says why.
+        // A refusal is a length of zero and a code of one byte.
         let whole = if length == 0 { 3 } else { 2 + length };
         Ok(self.take(input, whole).map(|it| match length {
             0 => Frame::Refusal(it[2]),

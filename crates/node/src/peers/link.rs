@@ -1,4 +1,4 @@
-//! One connection: which stage it is in, and what can be written to it and read from it.
+//! One connection: its stage, and how many bytes may be written to it and read from it.
 
 use super::chunks::ChunkReader;
 use super::connecting::Them;
@@ -13,22 +13,24 @@ use snow::HandshakeState;
 use std::net::SocketAddr;
 use wire::{Instant, NodeId, Token};
 
-/// Bytes that may be under way to us: enough for a handshake before it is known who that is.
+/// The receive credit, in bytes, before the other side is known: enough for a handshake.
 const GRANT_UNKNOWN: u64 = 4 * 1024;
-/// Two of the longest messages of a control connection.
+/// The receive credit of a control connection, in bytes: two messages of the greatest length.
 const GRANT_CONTROL: u64 = 128 * 1024;
-/// A window for the air's longest ways: 256 KiB in 20 ms is 100 Mbit/s.
+/// The receive credit of a data connection, in bytes. At a round-trip time of 20 ms, a long path over
+/// several hops, 256 KiB allow 100 Mbit/s.
 const GRANT_DATA: u64 = 256 * 1024;
-/// No more is waited for before it is read: whoever has just begun to send, sends 14 KiB before the first
-/// acknowledgement (RFC 6928).
+/// The most bytes to gather before a read: a TCP sender that has just started sends 14 KiB before it
+/// needs an acknowledgement (RFC 6928).
 const GATHER_MAX: usize = 14 * 1024;
-/// The last packet of a unit is not waited for: where it is not full, its sender may keep it until those before
-/// it are acknowledged (Nagle's algorithm), which they are when they are read. No packet carries more.
+/// The most bytes that a packet carries. A read does not wait for the last packet of a unit. If that
+/// packet is not full, its sender may hold it back until the ones before it are acknowledged (Nagle's
+/// algorithm), and they are acknowledged when they are read.
 const PACKET: usize = 1460;
 
 /// A connection.
 pub struct Link {
-    /// The other end.
+    /// The address of the other end.
     pub address: SocketAddr,
     /// Whether it was we who dialled.
     pub dialled: bool,
@@ -36,62 +38,62 @@ pub struct Link {
     pub role: Role,
     pub inbox: Inbox,
     pub out: Outbox,
-    /// Bytes that can be written.
+    /// How many more bytes can be written.
     pub room: u64,
-    /// Bytes that may come.
+    /// The receive credit that is left.
     pub granted: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
-    /// So much waited that whoever had more to say may have kept it back.
+    /// Whether the backlog was so long that the caller may have held messages back.
     pub was_long: bool,
 }
 
-/// What a link is for, and how far that has come.
+/// What a link is for, and the stage that it has reached.
 pub enum Role {
-    /// Ours, for control: not connected yet.
+    /// Dialled, for control: not connected yet.
     Dialling,
-    /// Ours, for chunks of this peer: not connected yet.
+    /// Dialled, for chunks from this peer: not connected yet.
     DiallingData(NodeId, Token),
-    /// Accepted: its first bytes have not come.
+    /// Accepted: waits for the preamble.
     Preamble,
-    /// Accepted, for data: the token has not come.
+    /// Accepted, for data: waits for the token.
     Token,
-    /// Control: the other side has not proven who it is.
+    /// Control: the other side has not proven its identity.
     Handshake(Box<Handshake>),
-    /// Control: it has. Ours waits to be accepted; an accepted one waits until it is known whether
-    /// another connection with the same peer stays.
+    /// Control: the other side has proven its identity. A dialled link waits to be accepted. An
+    /// accepted link waits until it is decided whether another connection with the same peer is kept.
     Proven(Box<Proven>),
-    /// Control.
+    /// Control: established.
     Control(NodeId, Box<Session>),
-    /// Ours: chunk frames come.
+    /// Dialled: the peer sends chunk frames.
     DataIn(NodeId, Box<ChunkReader>),
-    /// Accepted: chunk frames go.
+    /// Accepted: we send chunk frames.
     DataOut(NodeId),
 }
 
 /// A handshake under way.
 pub struct Handshake {
     pub noise: HandshakeState,
-    /// What the other side is given to open a data connection with.
+    /// The token with which the other side may open a data connection to us.
     pub token: Token,
-    /// Which of our hellos the other side is given.
+    /// The number of the hello that we sent in our introduction.
     pub hello_number: u64,
-    /// Of an accepted one: the first message has come.
+    /// On an accepted link, whether the first message has arrived; true on a dialled one.
     pub begun: bool,
 }
 
-/// A handshake that has ended well.
+/// A finished handshake, before one of its links is established.
 pub struct Proven {
     pub session: Session,
     pub token: Token,
     pub hello_number: u64,
     pub them: Them,
-    /// What the connection that stands in its way was asked, and when.
+    /// The ping sent over the peer's established connection to decide which one is kept, and when.
     pub probe: Option<(u64, Instant)>,
 }
 
 impl Link {
-    /// One that has just come to be.
+    /// A link that has just been dialled or accepted.
     pub fn new(now: Instant, address: SocketAddr, dialled: bool, role: Role) -> Self {
         Self {
             address,
@@ -108,17 +110,17 @@ impl Link {
         }
     }
 
-    /// Whether it is a control connection of ours that is not decided yet.
+    /// Whether it is a control connection that we dialled and that is not established yet.
     pub fn is_own_dial(&self) -> bool {
         self.dialled && matches!(self.role, Role::Dialling | Role::Handshake(_) | Role::Proven(_))
     }
 
-    /// Whether it was accepted, and has not proven who it is.
+    /// Whether it was accepted, and its other side has not proven its identity.
     pub fn is_unknown(&self) -> bool {
         !self.dialled && matches!(self.role, Role::Preamble | Role::Token | Role::Handshake(_))
     }
 
-    /// Who has proven to be at its other end, while that is undecided.
+    /// The finished handshake, while the link is not established.
     pub fn proven(&self) -> Option<&Proven> {
         match &self.role {
             Role::Proven(proven) => Some(proven),
@@ -126,7 +128,7 @@ impl Link {
         }
     }
 
-    /// The peer that it belongs to.
+    /// The peer that an established link belongs to.
     pub fn peer(&self) -> Option<NodeId> {
         match self.role {
             Role::Control(peer, _) | Role::DataIn(peer, _) | Role::DataOut(peer) => Some(peer),
@@ -146,7 +148,7 @@ impl Link {
 }
 
 impl Peers {
-    /// Dials.
+    /// Dials an address for the given role.
     pub(super) fn connect(&mut self, now: Instant, address: SocketAddr, role: Role) -> LinkId {
         let id = LinkId::dialled(self.links_dialled);
         self.links_dialled += 1;
@@ -156,7 +158,7 @@ impl Peers {
         id
     }
 
-    /// Lets more bytes come, once half of what was granted has.
+    /// Grants more receive credit, once less than half is left.
     pub(super) fn grant(&mut self, id: LinkId) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let full = link.grant_full(self.accepting);
@@ -166,7 +168,7 @@ impl Peers {
         }
     }
 
-    /// A unit is of no use before it is whole.
+    /// Lets the rest of a unit gather before the next read: a unit is of no use until it is complete.
     fn gather(&mut self, id: LinkId) {
         let Some(Link { role: Role::DataIn(_, reader), .. }) = self.links.get(&id) else { return };
         let gathers = reader.lacks().saturating_sub(PACKET).min(GATHER_MAX);
@@ -175,14 +177,14 @@ impl Peers {
         }
     }
 
-    /// More can be written.
+    /// This many more bytes can be written.
     pub(super) fn has_room(&mut self, id: LinkId, bytes: u64) {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.room = link.room.saturating_add(bytes);
         self.write(id);
     }
 
-    /// Writes what waits, as far as there is room.
+    /// Writes waiting bytes, as many as there is room for.
     pub(super) fn write(&mut self, id: LinkId) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let mut written = 0;
@@ -203,14 +205,14 @@ impl Peers {
         if drained && peer.control == id {
             self.events.push_back(Event::Room(name));
         }
-        // Half, so that whoever waits is woken for more than a few bytes.
+        // Not before half is free, so that the caller is not woken for a few bytes.
         if peer.starved && peer.data_out == Some(id) && link.out.len() <= WINDOW / 2 {
             peer.starved = false;
             self.events.push_back(Event::Room(name));
         }
     }
 
-    /// Ends a connection, after what can be written at once.
+    /// Writes what there is room for, then closes the connection.
     pub(super) fn hang_up(&mut self, id: LinkId) -> Option<Link> {
         self.write(id);
         let link = self.links.remove(&id)?;
@@ -219,13 +221,13 @@ impl Peers {
         Some(link)
     }
 
-    /// A connection is no more: what that means for whom it was for.
+    /// A connection has ended: its dial has failed, or its peer is gone or has lost a data connection.
     pub(super) fn ended(&mut self, now: Instant, link: Link, why: Down) {
         let Link { address, dialled, role, .. } = link;
         match role {
             Role::Dialling => self.failed(now, address, None, Down::Unreachable),
             Role::Preamble | Role::Handshake(_) if dialled => {
-                // Whoever has not answered once speaks another protocol.
+                // An end that closes without an answer does not speak our protocol.
                 let refused = matches!(why, Down::Refused(_));
                 let why = if refused { why } else { Down::Unreachable };
                 self.failed(now, address, None, why);
@@ -246,7 +248,7 @@ impl Peers {
         }
     }
 
-    /// Bytes came: as many steps as they make.
+    /// Handles all complete items in received bytes.
     pub(super) fn received(&mut self, now: Instant, id: LinkId, mut bytes: Bytes) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let length = bytes.len() as u64;
@@ -265,7 +267,7 @@ impl Peers {
         self.grant(id);
     }
 
-    /// Takes one thing out of what came, or all of it; `false` if there is no more to be done.
+    /// Reads one item, or uses up all bytes if none is complete; `false` if nothing may be read.
     fn step(&mut self, now: Instant, id: LinkId, bytes: &mut Bytes) -> bool {
         let Some(link) = self.links.get_mut(&id) else { return false };
         match link.role {
@@ -276,7 +278,7 @@ impl Peers {
             Role::Proven(_) => self.read_answer(now, id, bytes),
             Role::Control(peer, _) => self.read_message(now, id, peer, bytes),
             Role::DataIn(peer, _) => self.read_chunk(now, id, peer, bytes),
-            // Nothing is to come; its peer is told by the end of it.
+            // The receiver of chunks must send nothing on this link. Closing it tells the peer so.
             Role::DataOut(_) => {
                 if let Some(link) = self.hang_up(id) {
                     self.ended(now, link, Down::Misbehaved);

@@ -1,15 +1,17 @@
-//! Peers: connections, identities, and what is said over them.
+//! Peers: their connections, identities, messages and chunk frames.
 //!
-//! *What this is:* an engine of its own: links in, messages and chunk frames out. *Who calls it:*
-//! `node`, which gives it what its links do ([`Peers::handle`]) and drains [`Peers::poll_output`] and
-//! [`Peers::poll_event`] afterwards. *What it never does:* look into requests or objects. *Where to
-//! start:* `link.rs` for the stages of a connection, then `connecting`, `rivals`, `control` and
-//! `data`. *Source:* Noise revision 34; docs/protocol.md, "Opening a connection".
+//! *What this is:* an engine with inputs and outputs of its own: it turns bytes of connections
+//! (*links*) into messages and chunk frames, and back. *Who calls it:* `node`, which hands it the
+//! events of links ([`Peers::handle`]), then drains [`Peers::poll_output`] and [`Peers::poll_event`].
+//! *What it never does:* look into requests or objects. *Where to start:* `link.rs` for the stages of
+//! a connection, then `connecting`, `rivals`, `control` and `data`. *Source:* Noise revision 34;
+//! docs/protocol.md, "Opening a connection".
 //!
-//! *What it holds at most:* [`PEERS_MAX`] peers with three links each, [`HANDSHAKES_MAX`] accepted
-//! links that have not proven who they are, one that waits beside each peer, and [`DIALS_MAX`] of our
-//! own dials (then no more are begun). `places.rs` says who leaves when there are too many. A link holds one
-//! frame that has not come whole; what waits to be written is bounded by [`CONTROL_BACKLOG_MAX`] and [`WINDOW`].
+//! *What it holds at most:* [`PEERS_MAX`] peers with three links each, and one more link that waits
+//! beside each peer; [`HANDSHAKES_MAX`] accepted links without a proven identity; [`DIALS_MAX`] dials
+//! of our own (then no more are begun). `places.rs` decides which peer or link leaves when there are
+//! too many. A link holds one incomplete frame. Bytes that wait to be written are limited by
+//! [`CONTROL_BACKLOG_MAX`] and [`WINDOW`].
 
 mod alive;
 mod backlog;
@@ -48,65 +50,67 @@ use wire::{Instant, NodeId, PublicKey};
 
 /// The most peers at a time.
 pub const PEERS_MAX: usize = 64;
-/// The most accepted connections that have not proven who they are.
+/// The most accepted connections whose other end has not proven its identity.
 pub const HANDSHAKES_MAX: usize = 16;
-/// The most dials of ours at a time that have not ended well or badly.
+/// The most dials of our own under way at a time.
 pub const DIALS_MAX: usize = 64;
-/// The most bytes of messages that may wait for a peer; one that takes them slower is hung up.
+/// The most bytes of messages that may wait for a peer; a peer that reads them too slowly is
+/// disconnected.
 pub const CONTROL_BACKLOG_MAX: usize = 1 << 20;
-/// The most bytes of chunk frames that may wait for a peer, and one frame.
+/// The bytes of chunk frames that may wait for a peer; the last frame may exceed them.
 pub const WINDOW: usize = 64 * 1024;
 
-/// An expelled peer is not listened to for so long.
+/// An expelled peer is refused for this long.
 const EXPELLED_FOR: Duration = Duration::from_secs(60);
-/// Whoever is refused is told of once in so long.
+/// Refusals of one address are reported to the caller once in this time.
 const TOLD_FOR: Duration = Duration::from_secs(60);
 
-/// What the peers did.
+/// What happened to the peers.
 #[derive(Debug)]
 pub enum Event {
-    /// A peer is there: both sides have proven who they are. `dialled` is the address, if it was we
-    /// who dialled it (also where another connection with the same peer stays in its place: then the
-    /// peer may have been there before, and this comes once for each address).
+    /// A peer is connected: both sides have proven their identities. Sent once for each address that
+    /// we dialled, even if another connection with the same peer is kept instead. The peer may then
+    /// have been connected before.
     Up {
-        /// Who.
+        /// The peer.
         peer: NodeId,
-        /// What we had dialled.
+        /// The address that we dialled; `None` if only the peer dialled.
         dialled: Option<SocketAddr>,
     },
-    /// A peer says what it is, anew.
+    /// A peer has sent a new hello.
     Hello(NodeId, Hello),
-    /// A peer says something else than what is for this engine alone.
+    /// A peer has sent a message that this engine does not handle itself.
     Message(NodeId, Message),
-    /// A peer sends bytes of a unit.
+    /// A peer has sent bytes of a unit.
     Chunk(NodeId, ChunkHead, Bytes),
-    /// A peer is gone; what was asked of it, and by it, is void.
+    /// A peer is gone; all requests to it and from it are void.
     Down(NodeId, Down),
-    /// What was dialled did not turn out to be a peer.
+    /// A dial to this address has failed.
     Failed(SocketAddr, Down),
-    /// More chunk frames can be given to [`Peers::send_chunk`] for this peer.
+    /// A peer has room again: for chunk frames ([`Peers::send_chunk`]), or for messages after a long
+    /// backlog.
     Room(NodeId),
-    /// The connection over which a peer sends us chunk frames has ended, or could not be made; those
-    /// that were on their way are lost. [`Peers::open_data`] makes another.
+    /// The connection over which a peer sends us chunk frames has ended, or could not be made. Frames
+    /// in flight are lost. [`Peers::open_data`] makes another connection.
     DataLost(NodeId),
-    /// Somebody who connected from there was refused. Said once a minute for each address.
+    /// A connection from this address was refused. Reported once a minute for each address.
     Rejected(SocketAddr, Refusal),
-    /// A peer at this address is about to go down because of what it did.
+    /// The peer at this address is expelled for misbehaviour; `Down` follows.
     Expelled(NodeId, IpAddr, Misbehaviour),
 }
 
-/// Why a peer is gone, or never was one.
+/// Why a peer is gone, or why a dial failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Down {
-    /// Nobody answers there, or nobody who speaks our protocol.
+    /// No answer from the address, or not in our protocol.
     Unreachable,
-    /// It has refused us, or we it.
+    /// One side has refused the other.
     Refused(Refusal),
     /// The connection ended.
     Closed,
-    /// It says nothing any more.
+    /// The peer has been silent for too long, or has read its messages too slowly.
     Silent,
-    /// It broke the protocol.
+    /// The peer broke the protocol.
     Misbehaved,
 }
 
@@ -117,19 +121,19 @@ pub struct PeerInfo {
     pub id: NodeId,
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its address.
     pub address: IpAddr,
-    /// What it says of the gateway.
+    /// The gateway that it has announced.
     pub gateway: Gateway,
-    /// Bytes of units received and sent, heads of frames not counted.
+    /// Bytes of units received from it, without the heads of frames.
     pub units_in_bytes: u64,
-    /// Bytes of units sent.
+    /// Bytes of units sent to it, without the heads of frames.
     pub units_out_bytes: u64,
-    /// Bytes of everything received from it.
+    /// All bytes received from it.
     pub in_bytes: u64,
-    /// Bytes of everything sent to it.
+    /// All bytes sent to it.
     pub out_bytes: u64,
-    /// For how long it has been there, in seconds.
+    /// How long it has been connected, in seconds.
     pub since_seconds: u64,
 }
 
@@ -141,15 +145,15 @@ pub struct Peers {
     signatures: Signatures,
     port: u16,
     hello: Hello,
-    /// How often `hello` has changed: a handshake may have begun with an older one.
+    /// How often `hello` has changed: a handshake may have sent an older one.
     hello_number: u64,
     links: BTreeMap<LinkId, Link>,
     peers: BTreeMap<NodeId, Peer>,
     links_dialled: u64,
     pings: u64,
-    /// Whether chunk frames are taken in.
+    /// Whether chunk frames are accepted.
     accepting: bool,
-    /// Nothing is due before this.
+    /// No timer is due before this.
     alarm: Option<Instant>,
     outputs: VecDeque<LinkOutput>,
     events: VecDeque<Event>,
@@ -157,18 +161,18 @@ pub struct Peers {
     unwritten: BTreeSet<LinkId>,
     expelled: Recent<NodeId, 64>,
     told: Recent<IpAddr, 64>,
-    /// Where those are who find a place in any case, in canonical form.
+    /// Addresses with a reserved place, in canonical form.
     needed: Vec<IpAddr>,
-    /// Peers that left for one who is needed.
+    /// How many peers left for one at a needed address.
     displaced: u64,
-    /// Connections that were refused, since the node began.
+    /// Connections that were refused, since the node started.
     pub refused: Tally<Refusal>,
     /// The most bytes of messages that may wait for all peers together.
     backlogs_max: usize,
 }
 
 impl Peers {
-    /// No peers yet. The seed must be another one at each start.
+    /// No peers yet. The seed must differ at each start.
     pub fn new(config: &MeshConfig, hello: Hello, seed: [u8; 32]) -> Self {
         let me = Identity::new(&config.identity);
         let noise = Noise::new(&seed, config.key.as_ref());
@@ -198,17 +202,17 @@ impl Peers {
         }
     }
 
-    /// Who we are.
+    /// This node's id.
     pub fn own_id(&self) -> NodeId {
         self.id
     }
 
-    /// Who we are, in full.
+    /// This node's public key.
     pub fn own_key(&self) -> PublicKey {
         self.me.key()
     }
 
-    /// Something happened to a link; false if there is no such link, or no more.
+    /// Handles an event of a link; false if the link is not known, or not any more.
     pub fn handle(&mut self, now: Instant, input: LinkInput) -> bool {
         let is_known = self.links.contains_key(&input.link());
         let begins = matches!(input, LinkInput::Accepted(..));
@@ -226,7 +230,7 @@ impl Peers {
         is_known || begins
     }
 
-    /// Lets due timers go off.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.ring(now);
     }
@@ -236,7 +240,7 @@ impl Peers {
         self.alarm
     }
 
-    /// Gives out one thing to do; drain it until `None`.
+    /// Takes the next output; call until `None`.
     pub fn poll_output(&mut self) -> Option<LinkOutput> {
         loop {
             if let Some(output) = self.outputs.pop_front() {
@@ -247,12 +251,12 @@ impl Peers {
         }
     }
 
-    /// Gives out one thing that happened; drain it until `None`.
+    /// Takes the next event; call until `None`.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Says what we are from now on, to those who are here and those who come.
+    /// Changes this node's hello: sends it to all peers now, and to later ones in introductions.
     pub fn introduce(&mut self, now: Instant, hello: Hello) {
         let hello = presentable(hello);
         if hello == self.hello {
@@ -267,14 +271,14 @@ impl Peers {
         }
     }
 
-    /// Makes a connection, unless one is being made → [`Event::Up`], [`Event::Failed`]. If there is
-    /// one with whoever is at this address, they come at once.
+    /// Dials an address, unless it is being dialled → [`Event::Up`], [`Event::Failed`]. If a peer at
+    /// this address is connected, [`Event::Up`] follows at once.
     pub fn dial(&mut self, now: Instant, address: SocketAddr) {
         let mut dials = self.links.values().filter(|link| link.is_own_dial());
         if let Some(peer) = self.at(address.ip()) {
             self.events.push_back(Event::Up { peer, dialled: Some(address) });
         } else if dials.any(|link| link.address == address) {
-            // It says how it ended when it has.
+            // The end of that dial is reported for both.
         } else if !self.may_dial(address.ip()) {
             self.events.push_back(Event::Failed(address, Down::Unreachable));
         } else {
@@ -282,43 +286,41 @@ impl Peers {
         }
     }
 
-    /// The peer that answered at an address that we dialled, or that dialled from there, if it is
-    /// there now.
+    /// The connected peer that we dialled at this address, or that dialled us from it.
     pub fn at(&self, address: IpAddr) -> Option<NodeId> {
         let address = address.to_canonical();
         let found = self.peers.iter().find(|(_, peer)| peer.addresses.contains(&address));
         found.map(|(id, _)| *id)
     }
 
-    /// What a peer says of itself.
+    /// A peer's last hello.
     pub fn hello(&self, peer: NodeId) -> Option<&Hello> {
         self.peers.get(&peer).map(|it| &it.hello)
     }
 
-    /// Says something; a peer that is gone hears nothing. What cannot be encoded is not said: whether
-    /// it was is the answer.
+    /// Sends a message. False if it was not queued: the peer is gone, or the message cannot be encoded.
     pub fn send(&mut self, now: Instant, peer: NodeId, message: &Message) -> bool {
         self.say(now, peer, message)
     }
 
-    /// Sees to it that a peer can send us chunk frames: opens the data connection, if there is none.
+    /// Opens the data connection over which a peer sends us chunk frames, if there is none.
     pub fn open_data(&mut self, now: Instant, peer: NodeId) {
         self.want_data(now, peer);
     }
 
-    /// How many bytes of chunk frames can be given for a peer now; zero as long as it has opened no
-    /// data connection. [`Event::Room`] says when there is some again.
+    /// How many bytes of chunk frames a peer can be sent now; zero until it has opened a data
+    /// connection. [`Event::Room`] follows once there is room again.
     pub fn chunk_room(&self, peer: NodeId) -> usize {
         self.window(peer)
     }
 
-    /// Sends bytes of a unit; the head counts in [`chunk_room`](Self::chunk_room), which a whole
-    /// frame may exceed.
+    /// Sends bytes of a unit as a chunk frame. Its head counts towards [`chunk_room`](Self::chunk_room),
+    /// which the last frame may exceed.
     pub fn send_chunk(&mut self, now: Instant, peer: NodeId, head: ChunkHead, bytes: Bytes) {
         self.push_chunk(now, peer, &head, bytes);
     }
 
-    /// Whether chunk frames are taken in at all: not while memory is short.
+    /// Sets whether chunk frames are accepted: not while memory is short.
     pub fn accept_chunks(&mut self, accept: bool) {
         if self.accepting == accept {
             return;
@@ -330,7 +332,8 @@ impl Peers {
         }
     }
 
-    /// A peer has done what none does: it goes, and is not listened to for a while. Said once.
+    /// Disconnects a peer that broke the protocol, and refuses it for a minute →
+    /// [`Event::Expelled`], [`Event::Down`].
     pub fn expel(&mut self, now: Instant, peer: NodeId, why: Misbehaviour) {
         let Some(it) = self.peers.get(&peer) else { return };
         self.events.push_back(Event::Expelled(peer, it.address.ip().to_canonical(), why));
@@ -344,33 +347,33 @@ impl Peers {
         self.peers.iter().map(|(id, peer)| peer.info(*id, now)).collect()
     }
 
-    /// Where a peer is.
+    /// A peer's address.
     pub fn address(&self, peer: NodeId) -> Option<IpAddr> {
         self.peers.get(&peer).map(|peer| peer.address.ip())
     }
 
-    /// When a peer last gave something: a message that is not between the connections alone, or bytes of
-    /// a unit, however few.
+    /// When a peer last sent bytes of a chunk frame, or a message other than pings, pongs, tokens and
+    /// hellos.
     pub fn gave(&self, peer: NodeId) -> Option<Instant> {
         self.peers.get(&peer).map(|peer| peer.gave)
     }
 
-    /// How many peers left for one who is needed, since the node began.
+    /// How many peers have left for one at a needed address, since the node started.
     pub fn displaced(&self) -> u64 {
         self.displaced
     }
 
-    /// How many there are.
+    /// How many peers are connected.
     pub fn count(&self) -> usize {
         self.peers.len()
     }
 
-    /// Signs something with our identity.
+    /// Signs bytes with this node's identity.
     pub fn sign(&self, bytes: &[u8]) -> wire::Signature {
         self.me.sign(bytes)
     }
 
-    /// Something is due then, if not earlier.
+    /// Sets the next timer to this time, unless an earlier one is set.
     fn wake_at(&mut self, due: Instant) {
         self.alarm = Some(self.alarm.map_or(due, |alarm| alarm.min(due)));
     }

@@ -1,4 +1,5 @@
-//! Noise: how two nodes come to a secret of their own. Snow does it; the chance it needs is ours.
+//! Noise: the encryption of control connections. The crate `snow` implements it; its random numbers
+//! come from the engine's seed, so that a run can be repeated.
 //!
 //! *Source:* Noise revision 34: pattern XX, with a mesh key XXpsk3; Curve25519, ChaCha20-Poly1305,
 //! BLAKE2s.
@@ -13,15 +14,15 @@ use wire::peer::Preamble;
 
 const OPEN: &str = "Noise_XX_25519_ChaChaPoly_BLAKE2s";
 const SEALED: &str = "Noise_XXpsk3_25519_ChaChaPoly_BLAKE2s";
-/// The bytes that a message of Noise has more than what it says.
+/// The length of a Noise message's authentication tag, in bytes.
 const TAG: usize = 16;
 /// The longest message of a handshake: its keys, and an introduction with the longest name.
 pub const HANDSHAKE_MAX: usize = 1024;
 
-/// A Noise key's public half, fresh at each start: which run of a node it is.
+/// The public half of a node's Noise key. It is new at each start, so it identifies a run of the node.
 pub type RunKey = [u8; 32];
 
-/// What all our handshakes have in common.
+/// The keys and the random numbers of all our handshakes.
 pub struct Noise {
     seed: [u8; 32],
     drawn: u64,
@@ -31,7 +32,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// All chance comes from `seed`, which must not be used twice.
+    /// Derives the keys. All random numbers come from `seed`, which must not be used twice.
     pub fn new(seed: &[u8; 32], mesh_key: Option<&[u8; 32]>) -> Self {
         let mut noise = Self {
             seed: blake3::derive_key("hearsay 2026 chance of peers", seed),
@@ -52,19 +53,19 @@ impl Noise {
         self.mesh_key.is_some()
     }
 
-    /// Our key on all connections.
+    /// Our public Noise key, the same on all connections of this run.
     pub fn public(&self) -> &RunKey {
         &self.public
     }
 
-    /// A token that nobody guesses.
+    /// A random token that cannot be guessed.
     pub fn token(&mut self) -> Token {
         let mut token = [0; Token::LEN];
         self.stream().fill(&mut token);
         Token(token)
     }
 
-    /// Begins a handshake, bound to what was said in clear before it.
+    /// Begins a handshake whose prologue is the preamble, so that a changed preamble makes it fail.
     pub fn handshake(
         &mut self,
         initiator: bool,
@@ -95,7 +96,7 @@ impl Noise {
     }
 }
 
-/// Reads a handshake's message; `None` if it is not one.
+/// Reads a message of a handshake, and returns its payload; `None` if it is not valid.
 pub fn read(handshake: &mut HandshakeState, message: &[u8]) -> Option<Vec<u8>> {
     let mut payload = vec![0; message.len()];
     let length = handshake.read_message(message, &mut payload).ok()?;
@@ -103,7 +104,7 @@ pub fn read(handshake: &mut HandshakeState, message: &[u8]) -> Option<Vec<u8>> {
     Some(payload)
 }
 
-/// Writes a handshake's message behind its length.
+/// Writes a message of a handshake, preceded by its length.
 pub fn write(handshake: &mut HandshakeState, payload: &[u8]) -> Option<Vec<u8>> {
     let mut message = vec![0; 2 + HANDSHAKE_MAX];
     let length = handshake.write_message(payload, &mut message[2..]).ok()?;
@@ -112,21 +113,21 @@ pub fn write(handshake: &mut HandshakeState, payload: &[u8]) -> Option<Vec<u8>> 
     Some(message)
 }
 
-/// The key that the other side has proven to have.
+/// The other side's public Noise key, once the handshake has proven it.
 pub fn run_key(handshake: &HandshakeState) -> Option<RunKey> {
     handshake.get_remote_static()?.try_into().ok()
 }
 
-/// A handshake that has ended well: both directions, each in order.
+/// The encrypted session after a finished handshake. Messages of each direction must stay in order.
 pub struct Session(TransportState);
 
 impl Session {
-    /// `None` if it has not.
+    /// `None` if the handshake is not finished.
     pub fn new(handshake: HandshakeState) -> Option<Self> {
         Some(Self(handshake.into_transport_mode().ok()?))
     }
 
-    /// Appends a message behind its length; `false` if it is too long.
+    /// Encrypts a message and appends it, preceded by its length; `false` if it is too long.
     pub fn seal(&mut self, message: &[u8], out: &mut BytesMut) -> bool {
         let start = out.len();
         let Ok(length) = u16::try_from(message.len() + TAG) else { return false };
@@ -135,7 +136,7 @@ impl Session {
         self.0.write_message(message, &mut out[start + 2..]).is_ok()
     }
 
-    /// What a message says; `None` if it is not of this session, or not the next.
+    /// Decrypts a message; `None` if it is not the next one of this session.
     pub fn open(&mut self, sealed: &[u8]) -> Option<Vec<u8>> {
         let mut message = vec![0; sealed.len().checked_sub(TAG)?];
         let length = self.0.read_message(sealed, &mut message).ok()?;
@@ -144,7 +145,7 @@ impl Session {
     }
 }
 
-/// Snow's own cryptography with our chance.
+/// Snow's default cryptography with our random numbers.
 struct Resolver(Stream);
 
 impl CryptoResolver for Resolver {
@@ -165,7 +166,8 @@ impl CryptoResolver for Resolver {
     }
 }
 
-/// The output of BLAKE3 under one number. Each is used for one purpose: one handshake, one token.
+/// A stream of random bytes: BLAKE3's output for the seed and a number. Each number serves for one
+/// handshake or one token.
 #[derive(Clone)]
 struct Stream(blake3::OutputReader);
 

@@ -1,12 +1,12 @@
-//! What waits to be written to one connection.
+//! Bytes that wait to be written to one connection.
 
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
-/// Room for our own bytes is made for so many at a time: a chunk's head is fifty.
+/// Bytes reserved at a time in the buffer for copied bytes; the head of a chunk frame takes 50.
 const OWN_ROOM: usize = 2048;
 
-/// Bytes in order: those that belong to somebody else as they are, our own side by side.
+/// A queue of bytes. Content is queued by reference; small writes are collected in one buffer.
 #[derive(Default)]
 pub struct Outbox {
     queue: VecDeque<Bytes>,
@@ -40,7 +40,7 @@ impl Outbox {
         result
     }
 
-    /// What comes next, at most `room` bytes of it.
+    /// Takes the next bytes, at most `room` of them.
     pub fn pop(&mut self, room: u64) -> Option<Bytes> {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         if room == 0 || self.bytes == 0 {

@@ -1,4 +1,4 @@
-//! One peer that is there.
+//! The state of one connected peer.
 
 use super::PeerInfo;
 use super::connecting::Them;
@@ -10,58 +10,59 @@ use std::time::Duration;
 use wire::peer::Hello;
 use wire::{Instant, NodeId, Token};
 
-/// The most tokens of one peer, on either side; then the oldest is void.
+/// The most tokens kept for one peer, in each direction. One more makes the oldest void.
 const TOKENS_MAX: usize = 4;
-/// The most addresses that one peer is known by; then the oldest but the connection's is forgotten.
+/// The most addresses kept for one peer. One more replaces the oldest, but never that of the control
+/// connection.
 const ADDRESSES_MAX: usize = 8;
 
-/// What is known of a peer, and its connections.
+/// A peer: what it has said, its connections and its counters.
 pub struct Peer {
     pub run_key: RunKey,
     pub hello: Hello,
     /// The control connection.
     pub control: LinkId,
-    /// The other end of it.
+    /// The address of the control connection's other end.
     pub address: SocketAddr,
-    /// Where its port for peers is.
+    /// The address at which the peer accepts connections.
     pub listens: SocketAddr,
-    /// Where it is, in canonical form; first the control connection's.
+    /// All known addresses of the peer, in canonical form; the control connection's is the first.
     pub addresses: Vec<IpAddr>,
     pub since: Instant,
-    /// When something came from it last.
+    /// When bytes last arrived from the peer.
     pub heard: Instant,
-    /// When it last said something for the caller, or sent anything of a chunk frame.
+    /// When the peer last sent a message that is for the caller, or bytes of a chunk frame.
     pub gave: Instant,
-    /// Since when it has had something to answer, if it has not been heard since.
+    /// When a message was sent that the peer must react to, if it has been silent since.
     pub asked: Option<Instant>,
-    /// When it was pinged, if it has not been heard since.
+    /// When the peer was pinged, if it has been silent since.
     pub pinged: Option<Instant>,
-    /// When it was asked for a sign of life because somebody waits for it, if it has not been heard since.
+    /// When [`Peers::doubt`](super::Peers::doubt) pinged the peer, if it has been silent since.
     pub doubted: Option<Instant>,
-    /// The ping whose answer is waited for, and when it was said.
+    /// The number of the oldest ping without a pong, and when the ping was sent.
     pub ping: Option<(u64, Instant)>,
-    /// How long answers to pings take, lately; nothing, if none was answered yet.
+    /// The recent round-trip time of pings; zero before the first pong.
     pub answers_in: Duration,
-    /// What we may open data connections with.
+    /// Tokens with which we may open data connections to the peer.
     pub tokens: Tokens,
-    /// The token that was tried last, until a chunk has come for it. It may be tried again when there
-    /// is no other: if it had arrived, there would be.
+    /// The token of the last dial, until a chunk arrives over its connection. It may be used again if
+    /// there is no other: had the peer received it, the peer would have sent a new one.
     pub tried: Option<Token>,
-    /// What it may open data connections with.
+    /// Tokens with which the peer may open data connections to us.
     pub issued: Tokens,
-    /// The data connection by which chunks come, or a dial for it.
+    /// The data connection over which the peer sends chunks, or our dial for it.
     pub data_in: Option<LinkId>,
-    /// One is wanted, and cannot be dialled before `data_pause` or a token.
+    /// That data connection is wanted, but its dial must wait for `data_pause` or for a token.
     pub data_wanted: bool,
-    /// None is dialled before this.
+    /// Until this time, no data connection is dialled.
     pub data_pause: Option<Instant>,
-    /// The data connection that chunks go to.
+    /// The data connection over which we send chunks to the peer.
     pub data_out: Option<LinkId>,
-    /// The caller waits for room on it.
+    /// Whether the caller waits for room on `data_out`.
     pub starved: bool,
-    /// When it last gave bytes of a unit.
+    /// When the peer last sent bytes of a unit.
     pub gave_unit: Option<Instant>,
-    /// When it was last given an answer, or bytes of a unit.
+    /// When the peer was last sent an answer, or bytes of a unit.
     pub took: Option<Instant>,
     pub units_in: u64,
     pub units_out: u64,
@@ -70,7 +71,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// One that has just proven who it is, on a link to there.
+    /// A peer whose control connection has just been accepted by both sides.
     pub fn new(
         now: Instant,
         them: Them,
@@ -113,7 +114,7 @@ impl Peer {
         }
     }
 
-    /// It is known by this address too.
+    /// Adds an address of the peer.
     pub fn is_also_at(&mut self, address: IpAddr) {
         let address = address.to_canonical();
         if !self.addresses.contains(&address) {
@@ -124,7 +125,7 @@ impl Peer {
         }
     }
 
-    /// Something has come from it.
+    /// Bytes have arrived from the peer, so it is alive.
     pub fn is_heard(&mut self, now: Instant) {
         self.heard = now;
         self.asked = None;
@@ -132,7 +133,7 @@ impl Peer {
         self.doubted = None;
     }
 
-    /// For people.
+    /// What people are shown of the peer.
     pub fn info(&self, id: NodeId, now: Instant) -> PeerInfo {
         PeerInfo {
             id,
@@ -153,7 +154,7 @@ impl Peer {
 pub struct Tokens(VecDeque<Token>);
 
 impl Tokens {
-    /// Adds one; the oldest goes if there are too many.
+    /// Adds a token; if there are too many, the oldest is dropped.
     pub fn add(&mut self, token: Token) {
         if self.0.len() == TOKENS_MAX {
             self.0.pop_front();
@@ -161,12 +162,12 @@ impl Tokens {
         self.0.push_back(token);
     }
 
-    /// The oldest, which is void from now on.
+    /// Takes the oldest token.
     pub fn draw(&mut self) -> Option<Token> {
         self.0.pop_front()
     }
 
-    /// Whether it is one of them; if so, it is void from now on.
+    /// Whether the token is one of these; if so, it is removed, because it opens one connection only.
     pub fn redeem(&mut self, token: &Token) -> bool {
         let place = self.0.iter().position(|it| it == token);
         place.is_some_and(|place| self.0.remove(place).is_some())

@@ -1,19 +1,20 @@
-//! Which connection with a peer stays, where there are several.
+//! Which connection with a peer is kept, where there are several.
 //!
-//! Exactly one does, and both sides come to the same one, whatever arrives first:
+//! Exactly one is kept, and both sides agree which, in whatever order messages arrive:
 //!
-//! - *Who accepts decides*, when the third message comes: by the empty message, by hanging up, or by
-//!   letting it wait. Whoever has dialled takes the decision for what it is.
-//! - *Both have dialled, and neither has an answer*: the dial of the lower id stays. The higher side
-//!   accepts and lets its own dial go; the lower side lets the higher's wait until its own is decided,
-//!   and accepts it only if that comes to nothing. So no dial ever fails because of the other.
-//! - *The connection stands and its other end dials again*: a Noise key that differs is of another
-//!   run of the same node, and the old connection is of a process that is no more: the new one
-//!   replaces it. The same key means that the two dials have crossed, or that the other end has lost
-//!   what we still believe in. So the old connection is asked: an answer means that the dial has been
-//!   let go; silence, or its end, that the dial replaces it.
-//! - *Our dial turns out to lead to a peer that is there*, in the same run: it is let go before we say
-//!   who we are.
+//! - *The accepting side decides*, when the third message arrives: it accepts with the empty message,
+//!   closes the connection, or lets it wait. The dialling side follows that decision.
+//! - *Both sides have dialled, and neither has an answer*: the dial of the lower id is kept. The side
+//!   with the higher id accepts it and drops its own dial. The side with the lower id lets the other
+//!   dial wait, and accepts it only if its own fails. So no dial ever fails because of the other.
+//! - *A connected peer dials again with another Noise key*: the peer has restarted, and the old
+//!   connection belongs to a process that has ended. The new connection replaces it.
+//! - *A connected peer dials again with the same key*: the two dials have crossed, or the peer has
+//!   lost the connection that we still hold open. So we ping over the old connection. A pong means that
+//!   the peer has dropped its new dial. If the old connection is silent or ends, the new one
+//!   replaces it.
+//! - *Our dial leads to a connected peer*, in the same run: the dial is dropped before we send our
+//!   introduction.
 
 use super::link::{Link, Proven, Role};
 use super::peer::Peer;
@@ -24,7 +25,8 @@ use wire::peer::{Message, Refusal};
 use wire::{Instant, NodeId};
 
 impl Peers {
-    /// Somebody has proven who they are on a connection that we have accepted.
+    /// A node has proven its identity on an accepted connection: establishes the connection, or lets it
+    /// wait.
     pub(super) fn welcome(&mut self, now: Instant, id: LinkId, them: NodeId) {
         let Some(proven) = self.links.get(&id).and_then(Link::proven) else { return };
         let run_key = proven.them.run_key;
@@ -35,19 +37,19 @@ impl Peers {
         if self.peers.get(&them).is_some_and(|peer| peer.run_key == run_key) {
             self.probe(now, id, them);
         } else if self.id < them && self.awaits(them).any(|own| own.them.run_key == run_key) {
-            // Waits for what becomes of ours.
+            // The connection waits for the outcome of our own dial.
         } else {
             self.establish(now, id, None);
         }
     }
 
-    /// A connection is the one with its peer from now on, if there is a place for it. `also` had been
-    /// dialled for it too, and has ended.
+    /// Makes this the control connection of its peer, if there is a place for the peer. `also` is an
+    /// address that we dialled for the same peer; that dial has ended.
     pub(super) fn establish(&mut self, now: Instant, id: LinkId, also: Option<SocketAddr>) {
         let proven =
             self.links.get(&id).and_then(|link| Some((link.proven()?.them.id, link.address)));
         let Some((them, address)) = proven else { return };
-        // Since its introduction others may have come.
+        // Since the introduction, other peers may have taken the last place.
         if !self.make_place(&them, address.ip()) {
             return self.turn_away(now, id, also);
         }
@@ -64,6 +66,7 @@ impl Peers {
         } else {
             link.out.append(|out| session.seal(&[], out));
         }
+        // A peer that dialled us has a port of its own choice: its port for peers is the mesh's.
         let listens = match link.dialled {
             true => link.address,
             false => at_port(link.address, self.port),
@@ -83,6 +86,7 @@ impl Peers {
         for address in dialled {
             self.events.push_back(Event::Up { peer: them, dialled: Some(address) });
         }
+        // Our hello has changed since the introduction was sent.
         if hello_number != self.hello_number {
             self.say(now, them, &Message::Hello(self.hello.clone()));
         }
@@ -90,7 +94,7 @@ impl Peers {
         self.grant(id);
     }
 
-    /// There is no place for one who has proven who they are.
+    /// Refuses a node with a proven identity, because there is no place for it.
     fn turn_away(&mut self, now: Instant, id: LinkId, also: Option<SocketAddr>) {
         match self.links.get(&id).is_some_and(|link| link.dialled) {
             true => self.end(now, id, Down::Refused(Refusal::Busy)),
@@ -100,7 +104,7 @@ impl Peers {
         self.events.extend(failed);
     }
 
-    /// A dial of ours has come to nothing, unless who is there has dialled us.
+    /// A dial of ours has failed. If its peer has a connection waiting, that one is established instead.
     pub(super) fn failed(
         &mut self,
         now: Instant,
@@ -114,7 +118,7 @@ impl Peers {
         }
     }
 
-    /// A peer is gone; if it has dialled anew, that is taken up.
+    /// Removes a peer; if it has dialled again, the new connection is established.
     pub(super) fn gone(&mut self, now: Instant, them: NodeId, why: Down) {
         self.remove(them, why);
         if let Some(parked) = self.parked(them) {
@@ -131,15 +135,15 @@ impl Peers {
         self.events.push_back(Event::Down(them, why));
     }
 
-    /// Ends the connection of a peer that waits beside the one that stands.
+    /// Closes the connection of a peer that waits beside another.
     pub(super) fn drop_parked(&mut self, them: NodeId) {
         if let Some(parked) = self.parked(them) {
             self.hang_up(parked);
         }
     }
 
-    /// The connection over which a question was asked has answered: whoever waits because of it has
-    /// let go.
+    /// The established connection has answered a ping: if that was the probe, the peer has dropped the
+    /// dial that waits here.
     pub(super) fn probe_answered(&mut self, them: NodeId, number: u64) {
         let parked = self.parked(them);
         let Some(proven) = parked.and_then(|it| self.links.get(&it)?.proven()) else { return };
@@ -148,7 +152,7 @@ impl Peers {
         }
     }
 
-    /// Asks the connection that stands whether it does.
+    /// Pings over the established connection, to decide whether connection `id` replaces it.
     fn probe(&mut self, now: Instant, id: LinkId, them: NodeId) {
         let number = self.ping(now, them);
         let Some(link) = self.links.get_mut(&id) else { return };
@@ -158,7 +162,8 @@ impl Peers {
         }
     }
 
-    /// Ends all else that would lead to the same peer; returns which of it we had dialled.
+    /// Closes all other connections with a peer that are not established; returns the addresses of those
+    /// that we dialled.
     fn let_rivals_go(&mut self, id: LinkId, them: NodeId) -> Vec<SocketAddr> {
         let is_rival = |link: &Link| link.proven().is_some_and(|it| it.them.id == them);
         let rivals = self.links.iter().filter(|(it, link)| **it != id && is_rival(link));
@@ -167,22 +172,22 @@ impl Peers {
         ended.map(|it| it.address).collect()
     }
 
-    /// The accepted connection of somebody that waits until it is known which one stays. There is one
-    /// at most, the newest.
+    /// The accepted connection of a peer that waits until it is decided which one is kept. There is at
+    /// most one, the newest.
     fn parked(&self, them: NodeId) -> Option<LinkId> {
         let is_parked =
             |link: &Link| !link.dialled && link.proven().is_some_and(|it| it.them.id == them);
         self.links.iter().find(|(_, link)| is_parked(link)).map(|(id, _)| *id)
     }
 
-    /// Our dials of somebody that wait for an answer.
+    /// Our dials to a peer that wait for its answer.
     fn awaits(&self, them: NodeId) -> impl Iterator<Item = &Proven> {
         let own = self.links.values().filter(|link| link.dialled).filter_map(Link::proven);
         own.filter(move |proven| proven.them.id == them)
     }
 }
 
-/// The same place at another port; a link-local address keeps the interface that it is behind.
+/// The same address with another port; a link-local address keeps its scope id.
 fn at_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address.set_port(port);
     address
