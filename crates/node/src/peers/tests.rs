@@ -1,4 +1,4 @@
-//! Peers joined in virtual time.
+//! Tests of peers that are connected in virtual time.
 
 mod chunks;
 mod garbage;
@@ -17,7 +17,7 @@ use wire::peer::{Gateway, Hello};
 
 const PORT: u16 = 4404;
 
-/// A node whose identity and chance come from one byte each.
+/// A node whose identity and random numbers come from one byte each.
 fn node(identity: u8, seed: u8, key: Option<u8>) -> Peers {
     let config = MeshConfig {
         selection: wire::Selection::PhThcp,
@@ -38,7 +38,7 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-/// What happened, without what only tells of room.
+/// The events as text, without `Room`.
 fn told(events: &[Event]) -> Vec<String> {
     let told = events.iter().filter(|event| !matches!(event, Event::Room(_)));
     told.map(|event| format!("{event:?}")).collect()

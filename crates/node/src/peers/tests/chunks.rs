@@ -16,7 +16,7 @@ fn frame(fill: u8, length: u32) -> (ChunkHead, Bytes) {
     (head, Bytes::from(vec![fill; length as usize]))
 }
 
-/// Two peers; the first has opened a data connection.
+/// Two peers, of which the first has opened a data connection.
 fn pair() -> (Net, [NodeId; 2]) {
     let mut net = Net::new([node(1, 1, None), node(2, 2, None)], &[20]);
     net.dial(0, 1);
@@ -33,7 +33,7 @@ fn pair() -> (Net, [NodeId; 2]) {
     (net, ids)
 }
 
-/// Sends so many frames, as there is room.
+/// Sends this many frames, each once there is room.
 fn send(net: &mut Net, to: NodeId, frames: usize) {
     for i in 0..frames {
         let mut turns = 0;
@@ -138,7 +138,7 @@ fn a_dial_that_the_other_side_loses_is_made_again_with_the_same_token() {
 fn a_token_that_comes_before_the_answer_is_good_later() {
     let mut net = Net::new([node(1, 1, None), node(2, 2, None)], &[100, 1]);
     net.dial(0, 1);
-    // The third message is there after 500 ms, the answer to it a tenth of a second later.
+    // The third message arrives after 500 ms, and the answer to it 100 ms later.
     net.run(505);
     let id = net.nodes[0].peers.own_id();
     net.with(1, |it, now| it.open_data(now, id));

@@ -1,4 +1,4 @@
-//! Whatever comes, at any stage: nothing panics, and nothing grows.
+//! Arbitrary bytes and events at any stage cause no panic and no growth.
 
 use super::net::address;
 use super::{Peers, at, node};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use wire::peer::{ChunkHead, Message, Request, Source};
 use wire::{ChunkId, NodeId};
 
-/// One thing that one of two nodes was given.
+/// One call or event that a node is given.
 #[derive(Clone, Debug)]
 enum Step {
     Dial,
@@ -36,8 +36,8 @@ fn apply(peers: &mut Peers, millis: u64, step: &Step) {
     peers.handle(at(millis), input);
 }
 
-/// Two nodes that meet without latency, exchange messages, open data connections and send chunks:
-/// all that each of them was given, in order.
+/// Connects two nodes without latency; they exchange messages, open data connections and send
+/// chunks. Returns the steps of each node, in order.
 fn session() -> [Vec<Step>; 2] {
     let mut nodes = [node(1, 1, None), node(2, 2, None)];
     let ids = [nodes[0].own_id(), nodes[1].own_id()];
@@ -73,6 +73,7 @@ fn session() -> [Vec<Step>; 2] {
                 }
             }
         }
+        // By now the control connection is established.
         if round == 10 {
             give(&mut nodes, 0, Step::Open(ids[1]));
             give(&mut nodes, 1, Step::Open(ids[0]));
@@ -93,7 +94,7 @@ fn session() -> [Vec<Step>; 2] {
     steps
 }
 
-/// A change to what a node is given.
+/// A change to the steps of a node.
 #[derive(Clone, Debug)]
 enum Harm {
     Flip(usize, usize, u8),
@@ -105,7 +106,7 @@ enum Harm {
 }
 
 fn harm() -> impl Strategy<Value = Harm> {
-    // Most of what can go wrong goes wrong at the beginning.
+    // At least half of the changes are to the first 20 steps, where most can go wrong.
     let place = || prop_oneof![0usize..20, 0usize..200];
     prop_oneof![
         (place(), 0usize..1200, 1u8..).prop_map(|(at, byte, bits)| Harm::Flip(at, byte, bits)),

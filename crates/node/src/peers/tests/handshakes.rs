@@ -1,4 +1,4 @@
-//! Who becomes a peer, and who does not.
+//! Which nodes become peers, and which are refused.
 
 use super::net::{Net, address};
 use super::{at, hello, node, told};
@@ -10,7 +10,7 @@ use crate::peers::{Down, Event};
 use bytes::Bytes;
 use wire::peer::{Message, Refusal, Request};
 
-/// The first dials the second, and half a minute passes.
+/// The first node dials the second; 30 s pass.
 fn meet(one: super::Peers, other: super::Peers) -> Net {
     let mut net = Net::new([one, other], &[20]);
     net.dial(0, 1);
@@ -51,7 +51,7 @@ fn a_key_that_differs_is_refused_on_both_sides_once() {
         let events = net.events(1);
         let is_rejected = |it: &Event| matches!(it, Event::Rejected(_, Refusal::MeshKey));
         assert!(events.len() == 1 && is_rejected(&events[0]), "{events:?}");
-        // Said once a minute.
+        // A refusal is reported once a minute.
         net.dial(0, 1);
         net.run(20_000);
         assert!(net.events(1).is_empty());
@@ -164,7 +164,7 @@ fn a_hello_that_changes_reaches_all() {
         net.run(100);
     }
     assert_eq!(told(&net.events(1)), told(&[Event::Hello(id, hello("another name"))]));
-    // Also where it changes during the handshake.
+    // A hello that changes during the handshake arrives too.
     let mut net = Net::new([node(1, 1, None), node(2, 2, None)], &[20]);
     net.dial(0, 1);
     net.run(90);

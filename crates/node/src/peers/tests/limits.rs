@@ -1,4 +1,4 @@
-//! What nobody can make us hold.
+//! Limits on the memory that other nodes can make this node use.
 
 use super::net::{Net, address};
 use super::{Event, at, node};
@@ -84,7 +84,7 @@ fn of_many_who_take_no_messages_the_one_with_the_most_is_hung_up() {
     }
     net.nodes[0].peers.limit_backlogs(CONTROL_BACKLOG_MAX);
     let message = Message::Bytes(Request(1), 0, vec![7; Message::BYTES_MAX]);
-    // 2 has the most, and another one's message is the one too many.
+    // Node 2 has the longest backlog; a message to node 4 exceeds the limit for all.
     for (other, count) in [(1, 20), (2, 30), (3, 20)] {
         for _ in 0..count {
             assert!(net.with(0, |it, now| it.send(now, ids[other], &message)));

@@ -1,4 +1,4 @@
-//! Who is there, who is silent, and what knowing it costs.
+//! Which peers are alive, which are silent, and what the pings cost.
 
 use super::net::Net;
 use super::{Event, Peers, node, told};
@@ -21,13 +21,13 @@ fn an_idle_pair_stays_and_says_little() {
     let before = bytes(&net);
     net.run(600_000);
     assert_eq!((net.cables(), net.events(0).len(), net.events(1).len()), (1, 0, 0));
-    // A ping or a pong in 300 s: 2 of some 30 bytes.
+    // One ping or pong in 300 s: two messages of some 30 bytes in 600 s.
     assert!(bytes(&net) - before < 100, "{} bytes", bytes(&net) - before);
 }
 
 #[test]
 fn a_silent_peer_goes_down() {
-    // Where nobody waits for it after 315 s, where somebody does after 20 s.
+    // Without a message to it, a silent peer is down after 315 s; with one, after 20 s.
     for (asks, early, late) in [(false, 313_000, 2_500), (true, 19_000, 1_500)] {
         let mut net = pair(node(1, 1, None), node(2, 2, None));
         let id = net.nodes[1].peers.own_id();
@@ -65,13 +65,13 @@ fn who_leaves_a_ping_unanswered_is_mute_until_something_comes() {
         net.nodes[0].peers.is_mute(net.now, id)
     };
     for _ in 0..20 {
-        // It answers each time.
+        // The peer answers each ping.
         assert!(!mute(&mut net, 1_000));
     }
     net.run(100);
     net.cut(1);
     let silent = (1..).find(|_| mute(&mut net, 500)).expect("it is silent");
-    // For 20 s it has only answered: the next time it is asked after 10.
+    // For 20 s the peer has sent only pongs: the next ping follows after 10 s of silence.
     assert!((20..30).contains(&silent), "after {silent} half seconds");
 }
 
@@ -99,7 +99,7 @@ fn who_is_known_to_answer_slowly_has_more_time() {
         net.with(0, |it, now| it.doubt(now, id, since));
         net.nodes[0].peers.is_mute(net.now, id)
     };
-    // The first ping says how long it takes: 3 s.
+    // The first ping measures the round-trip time: 3 s.
     assert!(!asked(&mut net, 2_000) && asked(&mut net, 2_500));
     assert!(!asked(&mut net, 1_000));
     net.cut(1);

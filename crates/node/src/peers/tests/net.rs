@@ -10,17 +10,17 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use wire::Instant;
 
-/// What a socket takes before it is read at the other end.
+/// Bytes that a socket accepts before the other end reads, in each direction.
 const SOCKET: u64 = 64 * 1024;
 
 pub struct Net {
     pub now: Instant,
     pub nodes: Vec<Host>,
     cables: Vec<Cable>,
-    /// What arrives when; numbered in the order in which it was sent.
+    /// Arrivals by time, then by the order in which they were sent.
     due: BTreeMap<(Instant, u64), (usize, usize, What)>,
     sent: u64,
-    /// The latencies of connections, one after the other and over again.
+    /// The latencies of connections, in the order of their dials; after the last, the first again.
     latencies: Vec<Duration>,
     /// All outputs, for comparison.
     pub log: blake3::Hasher,
@@ -38,7 +38,7 @@ struct Cable {
     ends: [Option<(usize, LinkId)>; 2],
     latency: Duration,
     granted: [u64; 2],
-    /// What each end may still write.
+    /// How many more bytes each end may write.
     room: [u64; 2],
     arrived: [VecDeque<Bytes>; 2],
     fin: [bool; 2],
@@ -53,7 +53,7 @@ enum What {
     Fin,
 }
 
-/// Where a node is. With a hundred more it is another address of the same node.
+/// A node's address. The number plus 100 gives another address of the same node.
 pub fn address(node: usize) -> SocketAddr {
     let node = u8::try_from(node).expect("few nodes");
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, node)), PORT)
@@ -72,7 +72,7 @@ impl Net {
         }
     }
 
-    /// Does something with a node, and what follows from it.
+    /// Acts on a node, then performs the node's outputs.
     pub fn with<T>(&mut self, node: usize, act: impl FnOnce(&mut Peers, Instant) -> T) -> T {
         let result = act(&mut self.nodes[node].peers, self.now);
         self.drain(node);
@@ -112,25 +112,25 @@ impl Net {
         self.now = end;
     }
 
-    /// Takes what happened to a node.
+    /// Takes the events of a node.
     pub fn events(&mut self, node: usize) -> Vec<Event> {
         std::mem::take(&mut self.nodes[node].events)
     }
 
-    /// From now on nothing comes through any connection of a node, and nobody is told.
+    /// All connections of a node lose everything from now on; no end is notified.
     pub fn cut(&mut self, node: usize) {
         for cable in &mut self.cables {
             cable.is_cut |= cable.ends.iter().flatten().any(|(it, _)| *it == node);
         }
     }
 
-    /// From now on nothing comes through the connection that was dialled so many before, and nobody
-    /// is told.
+    /// One connection loses everything from now on; no end is notified. Connections are numbered from 0
+    /// in the order of their dials.
     pub fn cut_cable(&mut self, cable: usize) {
         self.cables[cable].is_cut = true;
     }
 
-    /// A node takes all its connections for ended; nobody else is told.
+    /// All connections of a node are reported to it as closed; the other ends are not notified.
     pub fn forget(&mut self, node: usize) {
         self.cut(node);
         for link in std::mem::take(&mut self.nodes[node].links).into_keys() {
@@ -138,14 +138,15 @@ impl Net {
         }
     }
 
-    /// A node is another from now on; its connections are not ended.
+    /// Replaces a node, as if its process restarted. Its connections lose everything; the other ends
+    /// are not notified.
     pub fn replace(&mut self, node: usize, peers: Peers) {
         self.cut(node);
         let accepted = self.nodes[node].accepted;
         self.nodes[node] = Host { accepted, ..Host::new(peers) };
     }
 
-    /// Connections that both ends believe in.
+    /// The number of connections that are open at both ends and not cut.
     pub fn cables(&self) -> usize {
         let is_whole = |it: &&Cable| !it.is_cut && it.ends.iter().all(Option::is_some);
         self.cables.iter().filter(is_whole).count()
@@ -174,6 +175,7 @@ impl Net {
                 let cable = self.cables.len() - 1;
                 self.nodes[node].links.insert(link, (cable, 0));
                 let is_there = |it: &usize| address(*it) == to || address(*it + 100) == to;
+                // The accepting end gets its real link when the connection arrives.
                 if let Some(node) = (0..self.nodes.len()).find(is_there) {
                     self.cables[cable].ends[1] = Some((node, LinkId(u64::MAX)));
                     self.post(cable, 1, What::Accepted);
@@ -245,7 +247,7 @@ impl Net {
         }
     }
 
-    /// Gives an end what has arrived, as far as it was granted.
+    /// Gives an end the bytes that have arrived, as far as its credit allows.
     fn deliver(&mut self, cable: usize, side: usize) {
         loop {
             let it = &mut self.cables[cable];

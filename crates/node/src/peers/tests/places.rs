@@ -1,4 +1,4 @@
-//! Those who are needed find a place, however many others have come.
+//! Nodes at needed addresses get a place, however many other peers are connected.
 
 use super::net::{Net, address};
 use super::{Event, at, node};
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use wire::NodeId;
 use wire::peer::{ChunkHead, Source};
 
-/// 0 has as many peers as it can, 1 first; three more are there.
+/// Node 0 has as many peers as it can have, and node 1 was the first. Three more nodes exist.
 fn full() -> Net {
     let nodes = (0..PEERS_MAX + 4).map(|it| {
         let it = u8::try_from(it).expect("few");
@@ -43,11 +43,11 @@ fn who_is_needed_finds_a_place_by_either_dial() {
         }
         net.run(1_000);
         assert!(peers(&net).contains(&id(&net, PEERS_MAX + 1)));
-        // The oldest of those that did nothing has left, and is told so by the end of its connection.
+        // Of the peers that exchanged no units, the oldest has left. Its connection was closed.
         assert!(!peers(&net).contains(&id(&net, 1)));
         assert_eq!((peers(&net).len(), net.nodes[0].peers.displaced()), (PEERS_MAX, 1));
         assert!(net.events(1).iter().any(|it| matches!(it, Event::Down(_, Down::Closed))));
-        // It does not come back in place of others.
+        // Its next dial displaces no other peer.
         net.dial(1, 0);
         net.run(1_000);
         assert!(!peers(&net).contains(&id(&net, 1)));
@@ -84,7 +84,7 @@ fn a_needed_address_has_one_place_however_many_come_from_there() {
 #[test]
 fn who_gave_units_outlasts_who_took_some_and_both_outlast_the_idle() {
     let mut net = full();
-    // 1 takes, and 2 gives; both came before all others.
+    // Node 1 receives a unit, and node 2 sends one. Both connected before all others.
     for (giver, taker) in [(0, 1), (2, 0)] {
         let (from, to) = (id(&net, giver), id(&net, taker));
         net.with(taker, |it, now| it.open_data(now, from));

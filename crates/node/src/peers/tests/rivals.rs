@@ -1,4 +1,4 @@
-//! Several connections with one peer: exactly one stays, and both sides agree which.
+//! Several connections with one peer: exactly one is kept, and both sides agree which.
 
 use super::net::{Net, address};
 use super::{Event, node};
@@ -11,7 +11,7 @@ fn ids(net: &Net) -> Vec<NodeId> {
     net.nodes.iter().map(|it| it.peers.own_id()).collect()
 }
 
-/// One connection between the first two nodes, over which both hear each other.
+/// Asserts that one connection joins the first two nodes, and that messages arrive both ways.
 fn assert_joined(net: &mut Net) {
     assert_eq!(net.cables(), 1);
     let ids = ids(net);
@@ -108,7 +108,7 @@ fn who_has_lost_a_connection_that_the_other_believes_in_gets_another() {
 
 #[test]
 fn a_dial_that_waits_is_taken_up_when_ours_comes_to_nothing() {
-    // The lower id's introduction has been sent, and never arrives.
+    // The node with the lower id has sent its introduction, which never arrives.
     let nodes = [node(1, 1, None), node(2, 2, None)];
     let lower = usize::from(nodes[0].own_id() > nodes[1].own_id());
     let mut net = Net::new(nodes, &[20]);
@@ -132,7 +132,8 @@ fn a_dial_that_waits_is_taken_up_when_ours_comes_to_nothing() {
 
 #[test]
 fn a_connection_that_answers_is_not_replaced_by_one_that_was_let_go() {
-    // The second dial begins later and is through sooner; that the first was let go for it is lost.
+    // The second dial begins later but completes sooner. The first is dropped for it, but its end is
+    // not delivered.
     let nodes = [node(1, 1, None), node(2, 2, None)];
     let lower = usize::from(nodes[0].own_id() > nodes[1].own_id());
     let mut net = Net::new(nodes, &[20, 10]);
@@ -161,7 +162,7 @@ fn another_address_of_a_peer_is_one_more_name_for_it() {
     assert_eq!(dialled_up(&net.events(0)), 2);
     assert_eq!(net.nodes[0].peers.at(address(101).ip()), Some(id));
     assert_joined(&mut net);
-    // Both at once.
+    // Both addresses are dialled at once.
     let mut net = Net::new([node(1, 1, None), node(2, 2, None)], &[30, 37]);
     net.dial(0, 101);
     net.dial(0, 1);
