@@ -17,8 +17,8 @@ use tokio::sync::Notify;
 
 /// The pause after a failed accept, for instance when file descriptors run out.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often at least to check for room while there is none: with time, slow heads and old tunnels
-/// may be closed.
+/// While no connection is free, check at least this often: with time, slow heads and old tunnels may be
+/// closed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// All connections of clients.

@@ -217,7 +217,7 @@ impl Contention {
     }
 
     /// ns-3: the PHY header that ends now cannot be read; its frame lasts until `ends`. If this is
-    /// later than all reported ends, the PHY reports it. Otherwise the MAC is told nothing, and
+    /// later than all reported ends, the PHY reports it. Otherwise it reports nothing, and the MAC
     /// considers the medium idle after the end last reported.
     pub fn header_lost(&mut self, now: Instant, ends: Instant) {
         if ends > self.phy_busy_until {

@@ -153,8 +153,8 @@ impl Receiver {
     }
 
     /// ns-3: what the PHY reports to a station's MAC about a transmission that has just begun.
-    /// During the body of the locked frame it is told nothing; what it is told during the preamble
-    /// is lost when the header begins.
+    /// During the body of the locked frame the PHY reports nothing; a report made during the
+    /// preamble is lost when the header begins.
     pub fn notice(&self, now: Instant, physics: &Physics) -> Notice {
         let Some(lock) = &self.lock else { return Notice::All };
         let (begins, ends) = physics.header_bounds(lock.signal.speed);

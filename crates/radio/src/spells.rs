@@ -1,12 +1,11 @@
 //! Losses in bursts: a link's state towards an observer changes from time to time.
 //!
-//! This is the channel of two states of Gilbert (1960), in continuous time. The state lasts while
-//! the radio path between the two stations stays the same; then a door closes, a person walks by, a
-//! neighbour's network begins or ends. The state is then drawn again, and is bad with the
-//! probability `loss`. These changes are a Poisson process with the mean interval `mean`. Therefore
-//! the share `loss` of all time is bad; a bad spell lasts `mean / (1 - loss)` on average, a good
-//! one `mean / loss`; and for two moments at a distance of `t`, the state was not drawn again in
-//! between with probability `exp(-t / mean)`.
+//! This is the two-state channel of Gilbert (1960), in continuous time. The state lasts while the
+//! radio path between the two stations stays the same; then a door closes, a person walks by, a
+//! neighbour's network begins or ends, and the state is drawn again. It is bad with the probability
+//! `loss`. The draws are a Poisson process with the mean interval `mean`. Therefore the link is bad for
+//! the share `loss` of all time; a bad spell lasts `mean / (1 - loss)` on average, a good one `mean /
+//! loss`; and the probability that no draw falls between two moments `t` apart is `exp(-t / mean)`.
 
 use crate::chance::{PairChance, Probability};
 use std::time::Duration;

@@ -112,7 +112,7 @@ pub trait Counters {
 
 /// A field that a table may have.
 pub trait Figure {
-    /// Its values, each with its reason if it is counted by reason. None, if there is none now.
+    /// Its values, each with its reason if it is counted by reason. Empty if there is none now.
     fn values(&self) -> Vec<(Option<&'static str>, u64)>;
 
     /// The reasons that it is counted by, and what each means.
@@ -153,7 +153,7 @@ impl<R: Reason> Figure for Tally<R> {
     }
 }
 
-/// Why something was refused, or the like.
+/// An enum of reasons, by which a [`Tally`] counts.
 pub trait Reason: Copy + Ord + 'static {
     /// Each of them, in order.
     fn all() -> impl Iterator<Item = Self>;

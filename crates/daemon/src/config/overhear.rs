@@ -18,7 +18,7 @@ const MEMORY_MIN: Size = Size(node::overhear::Overhear::BUDGET_MIN as u64);
 /// How chunks for other nodes are overheard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Not at all.
+    /// Nothing is overheard.
     #[default]
     Off,
     /// From the frames that an interface captures.

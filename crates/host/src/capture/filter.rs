@@ -5,7 +5,7 @@
 //! packets without extension headers; on Ethernet, with at most one VLAN tag; on 802.11, after the
 //! various headers of data frames. Aggregates (A-MSDU) are accepted whole, because a filter cannot
 //! iterate over them. Of encrypted 802.11 data frames only the first bytes are accepted, so that
-//! the operator can be told why nothing is overheard. `batch.rs` checks accepted frames again; all
+//! the status can say why nothing is overheard. `batch.rs` checks accepted frames again; all
 //! others are lost.
 //!
 //! A program has an accumulator, an index register (here always the offset of the current header),

@@ -95,7 +95,7 @@ impl Budget {
         self.has_more
     }
 
-    /// None of the waiting requests can go on before more memory is given back.
+    /// No waiting request can continue before more memory is freed.
     pub fn was_looked_at(&mut self) {
         self.has_more = false;
     }

@@ -32,7 +32,7 @@ pub fn cost_of_ask(size: u64) -> u64 {
 }
 
 impl Client {
-    /// Makes room for this many more bytes of a peer; false if there is none. The peer that holds
+    /// Frees memory until this many more bytes of a peer fit; false if they do not. The peer that holds
     /// the most may have to give memory back: its latest request ends, because least of it has been
     /// served.
     pub fn has_room_for(&mut self, cx: &mut Context, peer: NodeId, bytes: u64) -> bool {

@@ -168,7 +168,7 @@ impl Misses {
         let Some(fetch) = self.all.get_mut(&id) else { return };
         let announced =
             if bodiless(&Method::GET, status) { Some(0) } else { content_length(&headers) };
-        // The record knows its length, and each response gets the field anew.
+        // The record knows its length, and each response sets the field itself.
         headers.remove(header::CONTENT_LENGTH);
         let cookies = http::take_cookies(&mut headers);
         if let Some(starter) = fetch.starter.and_then(|starter| cx.exchanges.get_mut(&starter)) {

@@ -217,7 +217,7 @@ impl Supplies {
         (detail, upstream): (&str, &str),
     ) -> bool {
         // A date from a wrong clock must not be compared with one from a right clock: then the age
-        // is told as unknown.
+        // is sent as unknown.
         let known = record.clocked == cx.clock_right();
         let age = if known { http::age(record, cx.date()) } else { u64::MAX };
         let exchange = cx.mesh.as_ref().zip(cx.exchanges.get(&id));

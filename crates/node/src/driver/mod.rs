@@ -22,7 +22,7 @@ pub use pool::{Made, OriginPool};
 
 use std::time::Duration;
 
-/// How often the engine is told the date.
+/// How often the driver gives the engine the date.
 pub const CLOCK_EVERY: Duration = Duration::from_secs(30);
 /// The most bytes of a client's head to read at one time.
 pub const HEAD_READ_MAX: usize = 4096;

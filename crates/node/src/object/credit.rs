@@ -72,8 +72,8 @@ impl Objects {
         self.grant(cx, id, open.min(room.max(little)) + beyond);
     }
 
-    /// Computes the credit of all origins anew, whatever has happened since: transfers that wait
-    /// for it will not ask by themselves.
+    /// Computes the credit of all origins again, because transfers that wait for credit do not ask for it
+    /// themselves.
     pub fn grant_anew(&mut self, cx: &mut Context) {
         let pursuits = &cx.pursuits;
         let ids = pursuits.keys().filter(|id| pursuits.is_at_origin(**id));

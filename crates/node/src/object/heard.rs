@@ -8,7 +8,7 @@ use crate::pursuits::Pursuit;
 use store::Provenance;
 
 impl Objects {
-    /// Takes in overheard segments. The results of a few are applied before the next are read, so
+    /// Gives overheard segments to the listener. The results of a few are applied before the next are read, so
     /// that the listener stops collecting units that are already held.
     pub fn handle_overheard(&mut self, cx: &mut Context, segments: &[Overheard]) {
         let aside = cx.in_flight.heard_cost();

@@ -87,7 +87,7 @@ impl Objects {
             self.outgrow(cx, id);
         }
         match self.awaits_order(cx, id, &segment) {
-            // Peers are told of the segment at once.
+            // Peers get the segment at once.
             true => cx.turns.all_ready(cx.transfers.peers(id, &cx.exchanges)),
             false => cx.turns.all_ready(cx.transfers.readers(id)),
         }

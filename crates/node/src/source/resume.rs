@@ -102,8 +102,7 @@ impl Pursuit {
         self.via == Upstream::Origin && !self.quest.ask.has_body
     }
 
-    /// Since when a body has been silent whose connection may be dead; `None` if its connection is
-    /// not in doubt.
+    /// The time since which a body has been silent, if its connection may be dead; else `None`.
     pub fn doubted_since(&self, cx: &Context) -> Option<Instant> {
         let changed = cx.mesh.as_ref().and_then(|mesh| mesh.routes.led_elsewhere);
         let asked = self.resumed.as_ref().map(|it| it.asked);

@@ -44,8 +44,7 @@ pub struct Got {
     pub took: Duration,
     /// Bytes of content received.
     pub bytes: u64,
-    /// The response's `Cache-Status` (RFC 9211): what each cache on the way says of itself. Empty if there is
-    /// none.
+    /// The response's `Cache-Status` (RFC 9211): one member for each cache on the route. Empty if there is none.
     pub cache_status: String,
     /// Whether the content was the whole file and nothing else.
     pub is_right: bool,

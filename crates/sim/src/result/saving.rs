@@ -29,9 +29,9 @@ impl Bytes {
     }
 }
 
-/// What crossed the uplink, and by what factor that is less than without Hearsay. It speaks of the last scheme,
-/// which caches most. Runs without caches are the reference; where there are none, the bytes that clients
-/// received are. Without runs there is nothing to say.
+/// Says what crossed the uplink, and by what factor that is less than without Hearsay, for the last scheme, which
+/// caches most. Runs without caches are the reference; if there are none, the bytes that clients received are.
+/// `None` without runs.
 pub(super) fn sentence(schemes: &[Scheme<'_>]) -> Option<String> {
     let last = schemes.last()?;
     let with = Bytes::of(last)?;

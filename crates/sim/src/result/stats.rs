@@ -23,7 +23,7 @@ pub(super) struct Scheme<'a> {
 }
 
 impl<'a> Scheme<'a> {
-    /// Whether its clients fetch from the origin themselves: what other schemes are held against.
+    /// Whether its clients fetch from the origin themselves: the yardstick of all other schemes.
     pub(super) fn is_without_caches(&self) -> bool {
         self.name == wire::Scheme::EndToEnd.name()
     }

@@ -60,7 +60,7 @@ impl Default for Options {
     }
 }
 
-/// Who watches a run; nobody, unless said.
+/// The observers of a run; none by default.
 #[derive(Default)]
 pub struct Watchers {
     /// Is shown each frame.
