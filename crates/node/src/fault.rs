@@ -44,7 +44,7 @@ wire::reasons! {
         Timeout = "connection_timeout",
         /// Neither the mesh's gateway nor the origin can be reached from here.
         Unroutable = "destination_ip_unroutable",
-        /// Nobody in reach has the object of this name.
+        /// No router in reach has the object of this name.
         NotFound = "destination_not_found",
         /// The origin's answer is not sound HTTP.
         ProtocolError = "http_protocol_error",

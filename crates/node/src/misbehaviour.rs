@@ -1,27 +1,27 @@
 //! What a peer is expelled for.
 
 wire::reasons! {
-    /// What a peer did that none does; it is expelled for it.
+    /// What a peer did to break the protocol. The peer is expelled for it.
     pub enum Misbehaviour {
         /// A message that cannot be decoded.
         Message = "message",
         /// A chunk frame that cannot be decoded.
         ChunkFrame = "chunk_frame",
-        /// A unit is not what its name says.
+        /// A unit whose bytes do not match its name.
         FalseUnit = "false_unit",
-        /// It wants more units than it can have on their way.
+        /// More wants queued than the protocol allows.
         Wants = "wants",
-        /// A record is not signed by whom it names.
+        /// A record whose signature does not match the signer that it names.
         RecordSignature = "record_signature",
-        /// Fields that do not belong into a record.
+        /// Header fields that no record may contain.
         Fields = "fields",
         /// A number that is not an HTTP status.
         Status = "status",
-        /// A record of a response that none is made of.
+        /// A status that no record has (1xx, 206, 304).
         NoRecord = "no_record",
         /// A confirmation of a record that the request did not name.
         Confirmation = "confirmation",
-        /// It tells of another object than was asked for.
+        /// A head for another object than the requested one.
         OtherObject = "other_object",
         /// A head that cannot be decoded.
         Head = "head",
@@ -47,13 +47,13 @@ wire::reasons! {
         SegmentOrder = "segment_order",
         /// A segment that the object's name does not certify.
         UncertifiedSegment = "uncertified_segment",
-        /// A segment is not signed by who signed the record.
+        /// A segment not signed by the record's signer.
         SegmentSignature = "segment_signature",
         /// A segment beyond the granted credit.
         SegmentCredit = "segment_credit",
-        /// Units that are not sealed as those of this mesh.
+        /// Units sealed although the mesh has no key, or unsealed although it has one.
         Sealing = "sealing",
-        /// Units that are smaller than any that is cut.
+        /// Units smaller than the smallest that is ever cut.
         SmallUnits = "small_units",
     }
 }

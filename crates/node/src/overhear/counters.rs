@@ -93,7 +93,7 @@ wire::counters! {
             false_units: Counter, Chunks;
             /// Memory for parts of units that wait for the rest from a peer.
             aside_bytes: Gauge, Bytes;
-            /// Bytes that wait to be written, of units that nobody asked for.
+            /// Bytes that wait to be written, of units that no client requested.
             waiting_bytes: Gauge, Bytes;
             /// Bytes of payload that did not help to make a chunk.
             unused_bytes: Gauge, Bytes;

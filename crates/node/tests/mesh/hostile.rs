@@ -387,7 +387,7 @@ fn who_wants_again_what_it_waits_for_is_not_left_and_who_wants_too_much_is() {
         let twice = batches.clone().chain(batches);
         mesh.liar_says(1, 0, twice.map(|it| Message::Want(Request(1), wants(it))).collect());
         mesh.pass_millis(500);
-        let left = mesh.notices.iter().any(|(_, line)| line.contains("it wants more units"));
+        let left = mesh.notices.iter().any(|(_, line)| line.contains("more wants queued"));
         assert_eq!(left, is_left, "{:?}", mesh.notices);
         mesh.kill(1);
         mesh.done();

@@ -27,12 +27,12 @@ fn fetch(mesh: &mut Mesh, node: usize, name: &Oid, body: &Bytes) -> usize {
     id
 }
 
-/// Asks for what nobody in reach has.
+/// Asks for an object that no router in reach has.
 fn miss(mesh: &mut Mesh, node: usize, name: &Oid) -> usize {
     let id = mesh.get(node, &named::uri(name));
     let text = String::from_utf8_lossy(&mesh.client(id).content).into_owned();
     assert_eq!(mesh.client(id).status(), 504, "{text}");
-    assert!(text.contains("nobody in reach has the object of this name"), "{text}");
+    assert!(text.contains("no router in reach has the object of this name"), "{text}");
     id
 }
 

@@ -115,7 +115,7 @@ fn a_connection_that_breaks_is_opened_again_with_another_token() {
         net.run(3_000);
         assert_eq!(net.cables(), 2);
     }
-    assert!(told(&net.events(1)).is_empty(), "nobody is rejected");
+    assert!(told(&net.events(1)).is_empty(), "no connection is rejected");
 }
 
 #[test]

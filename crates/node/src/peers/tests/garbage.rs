@@ -69,7 +69,7 @@ fn session() -> [Vec<Step>; 2] {
                     }
                     LinkOutput::Receive(..) => {}
                     LinkOutput::ReadThreshold(..) | LinkOutput::BulkData(_) => {}
-                    LinkOutput::Hangup(_) => panic!("nobody hangs up"),
+                    LinkOutput::Hangup(_) => panic!("no node hangs up"),
                 }
             }
         }
