@@ -3,8 +3,8 @@
 //! *What this is:* a gear hash. Every byte value has a fixed 64-bit word in [`GEAR`]. For each
 //! byte, the hash is shifted left by one bit, and the byte's word is added. After [`WINDOW`]
 //! further bytes a byte has been shifted out, so the hash is a function of exactly the last 64
-//! bytes. *Who calls it:* `boundary`, for every level. *What it never does:* decide what a boundary
-//! is; it only compares the hash with the limit of the profile. *Where to start:* [`roll`], then
+//! bytes. *Who calls it:* `boundary`, for every level. *What it never does:* decide which match is a
+//! boundary; it only compares the hash with a level's limit. *Where to start:* [`roll`], then
 //! [`find`]. *Source:* the gear hash is that of Xia et al., "Ddelta" (Performance Evaluation 79,
 //! 2014). Departures: first, a match is `hash < limit` instead of a mask. This tests the highest
 //! bits, which depend on most of the window, and allows probabilities other than powers of two.
@@ -16,17 +16,17 @@
 /// The number of bytes that the hash depends on.
 pub(crate) const WINDOW: usize = 64;
 
-/// No run of 64 equal bytes has a hash below this, and no level's limit may be above it.
+/// No run of 64 equal bytes has a hash below this value, and no level's limit may be above it.
 ///
-/// Padding and zeroed blocks thus match at no level. A run is cut at the maximum length, and not
-/// into many chunks of the minimum length.
+/// So padding and zeroed blocks match at no level: a run of equal bytes is cut into chunks of the maximum
+/// length, and not into many chunks of the minimum length.
 pub(crate) const QUIET: u64 = 1 << 60;
 
-/// The word of each byte value. It is part of the format, like everything that decides boundaries.
+/// The word of each byte value. The table is part of the format, because boundaries depend on it.
 pub(crate) static GEAR: [u64; 256] = gear();
 
-/// Generates the table: draws words until every byte value has one whose run hashes to [`QUIET`] or
-/// more.
+/// Generates the table: draws words until every byte value has a word with which a run of this byte
+/// hashes to [`QUIET`] or more.
 ///
 /// A run of byte `b` hashes to `GEAR[b] * (2^64 - 1)`, which is `-GEAR[b]` modulo 2^64.
 const fn gear() -> [u64; 256] {
@@ -63,15 +63,15 @@ pub(crate) fn roll(hash: u64, byte: u8) -> u64 {
     (hash << 1).wrapping_add(GEAR[byte as usize])
 }
 
-/// The hash after further bytes, without a search for boundaries.
+/// The hash after these bytes, without a search for a match.
 pub(crate) fn roll_over(hash: u64, bytes: &[u8]) -> u64 {
     let (steps, tail) = bytes.as_chunks();
     let hash = steps.iter().fold(hash, |hash, step| roll_step(hash, step)[STEP_BYTES - 1]);
     tail.iter().fold(hash, |hash, &byte| roll(hash, byte))
 }
 
-/// Updates `hash` with `bytes` up to the first byte after which it is below `limit`, and returns
-/// the number of bytes used. `None` if there is no such byte; then all bytes were used.
+/// Updates `hash` with `bytes`, up to the first byte after which the hash is below `limit`, and returns
+/// the number of bytes used. Returns `None` if there is no such byte; then all bytes were used.
 #[inline]
 pub(crate) fn find(hash: &mut u64, bytes: &[u8], limit: u64) -> Option<usize> {
     let (steps, tail) = bytes.as_chunks::<STEP_BYTES>();
@@ -89,13 +89,13 @@ pub(crate) fn find(hash: &mut u64, bytes: &[u8], limit: u64) -> Option<usize> {
     Some(steps.len() * STEP_BYTES + at)
 }
 
-/// The number of bytes that [`find`] handles per iteration: more of them do not increase the speed.
+/// The number of bytes that [`find`] handles in each iteration. A larger number is not faster.
 const STEP_BYTES: usize = 8;
 
 /// The hash after each of the bytes.
 ///
-/// If they were computed one by one, each hash would depend on the one before. Here, four words at
-/// a time are added up without the hash, which is added last: one dependency per four bytes.
+/// If the hashes were computed one by one, each would depend on the previous one. Here, four words at a
+/// time are added up first, and the hash is added last: one dependency for every four bytes.
 #[inline(always)]
 fn roll_step(hash: u64, step: &[u8; STEP_BYTES]) -> [u64; STEP_BYTES] {
     let word = step.map(|byte| GEAR[byte as usize]);
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn the_hash_forgets_what_left_its_window() {
-        // Of the oldest byte's word only the lowest bit still counts, so take a byte that has it
-        // set.
+        // Only the lowest bit of the oldest byte's word is still in the hash, so take a byte whose word
+        // has this bit set.
         let oldest = (0..=255).find(|&byte| GEAR[byte as usize] & 1 == 1);
         let tail: Vec<u8> = oldest.into_iter().chain(1..WINDOW as u8).collect();
         let after = |head: &[u8]| head.iter().chain(&tail).fold(0, |hash, &byte| roll(hash, byte));

@@ -34,7 +34,7 @@ pub struct Driver(Rc<Inner>);
 
 struct Inner {
     state: RefCell<State>,
-    /// When the timer task will wake the engine.
+    /// The time at which the timer task will wake the engine.
     armed: Cell<Option<wire::Instant>>,
     /// Tells the timer task that the engine needs to be woken earlier.
     rearm: Notify,
@@ -46,7 +46,7 @@ struct Inner {
 
 struct State {
     node: Node,
-    /// The router's.
+    /// The router's name.
     name: String,
     disk: Disk,
     clock: Clock,
@@ -59,28 +59,30 @@ struct State {
 /// An exchange's outbox: the engine's outputs for one client, until the client's task takes them.
 #[derive(Default)]
 pub struct Outbox {
-    /// The head, until it is taken.
+    /// The response's head, until the client's task takes it.
     pub head: Option<Head>,
     /// Content that the client's task has not taken yet.
     pub queue: VecDeque<Bytes>,
-    /// How the response ended, once it has.
+    /// How the response ended; `None` until then.
     pub end: Option<End>,
-    /// The task that waits for an output.
+    /// Wakes the client's task, which waits for an output.
     pub waker: Option<Waker>,
-    /// The result of a `put` or of its withdrawal.
+    /// The result of publishing a file, or of removing a published file.
     pub published: Option<Result<Oid, PutError>>,
     /// The request's content, until it is sent to an origin or stored.
     pub content: Option<Incoming>,
-    /// Instead of a response: the request to send first when the client is joined to its origin.
+    /// The request to send to the origin before the client's connection is joined to it. In this
+    /// case there is no response.
     pub past: Option<Box<Fetch>>,
     /// The client's connection, if the request may turn it into a tunnel or another protocol.
     pub upgrade: Option<Upgrade>,
 }
 
-/// A connection that may leave HTTP, and the permit that it keeps.
+/// A client's connection that may stop speaking HTTP, and its permit.
 pub type Upgrade = (OnUpgrade, Rc<Permit>);
 
-/// A connection to an origin, to be joined with its client's, and the bytes to send on it first.
+/// A connection to an origin, to be joined with the client's connection, and the bytes to send to the
+/// origin first.
 pub struct Past {
     pub origin: TcpStream,
     pub first: Vec<u8>,
@@ -104,7 +106,7 @@ pub struct BodyCredit {
 }
 
 impl Driver {
-    /// Drives the engine of the router of this name, whose clients' connections this limit counts.
+    /// Drives the engine `node` of the router `name`; `limit` counts the connections of its clients.
     pub fn new(
         mut node: Node,
         name: String,
@@ -181,7 +183,7 @@ impl Driver {
         (id, outbox)
     }
 
-    /// Closes an exchange: its client has left, or has the whole response.
+    /// Closes an exchange: its client has closed the connection, or has received the whole response.
     pub fn close(&self, id: ExchangeId) {
         let removed = self.0.state.borrow_mut().outboxes.remove(&id);
         if removed.is_some() {
@@ -219,7 +221,7 @@ impl Driver {
         &self.0.links
     }
 
-    /// Bytes that were relayed without parsing.
+    /// The number of bytes that were relayed without parsing.
     pub fn relayed(&self) -> &Cell<u64> {
         &self.0.relayed
     }
@@ -229,7 +231,7 @@ impl Driver {
         self.0.state.borrow().node.report()
     }
 
-    /// The response to a client whose origin could not be dialled.
+    /// The error response to a client whose origin could not be dialled.
     pub fn dialled_in_vain(&self, error: FetchError) -> (Head, Bytes) {
         node::dialled_in_vain(&self.0.state.borrow().name, error)
     }
@@ -249,12 +251,12 @@ impl Driver {
         self.0.state.borrow().node.identity()
     }
 
-    /// Calls `look` with the store.
+    /// Calls `look` with the disk, and returns its result.
     pub fn with_disk<T>(&self, look: impl FnOnce(&Disk) -> T) -> T {
         look(&self.0.state.borrow().disk)
     }
 
-    /// Tells the engine the date.
+    /// Gives the engine the current date.
     pub fn set_clock(&self) {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         self.feed(Input::Clock(Date::from_unix(since.as_secs())));
@@ -362,14 +364,14 @@ impl State {
 }
 
 impl Outbox {
-    /// Puts the whole content of a response.
+    /// Puts the whole content of a response into the outbox, and ends the response.
     pub fn leave_all(&mut self, text: Bytes) {
         self.queue.push_back(text);
         self.end = Some(End::Complete);
     }
 }
 
-/// Wakes the task that waits at an outbox.
+/// Wakes the task that waits for an output in this outbox.
 pub fn wake(outbox: &RefCell<Outbox>) {
     let waker = outbox.borrow_mut().waker.take();
     if let Some(waker) = waker {

@@ -1,5 +1,5 @@
-//! The node's identity to its peers: a secret of 32 bytes, created beside the store at the first
-//! start.
+//! The node's identity to its peers: a secret of 32 bytes in the store's directory, created at the
+//! first start.
 
 use crate::config::Place;
 use crate::entropy;
@@ -10,20 +10,20 @@ use std::path::Path;
 
 /// The file's name in the store's directory.
 const NAME: &str = "identity";
-/// The temporary name while the file is written.
+/// The file's temporary name while it is being written.
 const UNFINISHED: &str = "identity.new";
 
 /// The seed of an Ed25519 key.
 pub struct Identity {
     /// The seed.
     pub seed: [u8; 32],
-    /// If the identity lasts only until the daemon ends: why.
+    /// Why the identity lasts only until the daemon ends; `None` if it is stored.
     pub is_temporary: Option<String>,
 }
 
 impl Identity {
-    /// The identity beside the store, created if there is none. If it cannot be read or created, a
-    /// temporary one.
+    /// Reads the identity from the store's directory, or creates it if there is none. If it can be
+    /// neither read nor created, returns a temporary identity.
     pub fn of(store: &Place) -> Self {
         let kept = match store {
             Place::Memory => Err("the store is in memory: give [store] a path to keep it".into()),
@@ -63,8 +63,8 @@ fn kept(dir: &Path) -> Result<[u8; 32], String> {
 /// Writes the file atomically and durably.
 fn make(dir: &Path, seed: &[u8; 32]) -> io::Result<()> {
     let unfinished = dir.join(UNFINISHED);
-    // A start that was interrupted may have left it. Only one daemon at a time uses the store, so
-    // none is writing it now.
+    // An interrupted start may have left this file. Only one daemon at a time uses the store, so no
+    // other daemon is writing the file now.
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -34,7 +34,7 @@ pub fn engine_config(
     })
 }
 
-/// How long to wait for the kernel's first route table; a node may have no route.
+/// How long to wait for the first route table. The wait is limited, because a node may have no route.
 const FIRST_ROUTES: Duration = Duration::from_millis(500);
 
 /// Follows the route to the gateway, if there is a mesh; returns when the first table is known.
@@ -46,7 +46,7 @@ pub async fn follow_routes(config: &Config, driver: &Driver, observer: &Observer
             spawn_local(tell_routes(driver.clone(), routes.clone()));
             let mut first = routes.clone();
             observer.follows(Ok(routes));
-            // A request before that would bypass the mesh.
+            // A request that arrives before the first table would bypass the mesh.
             let _ = tokio::time::timeout(FIRST_ROUTES, first.changed()).await;
         }
         Err(error) => {
@@ -67,7 +67,7 @@ async fn tell_routes(driver: Driver, mut routes: watch::Receiver<RouteTable>) {
     }
 }
 
-/// Logs whether chunks are sealed, if there is a mesh whose radios can hear them.
+/// Logs whether chunks are sealed. Without a mesh it logs nothing, because no radio can hear chunks.
 pub fn say_sealing(config: &Config) {
     let has_key = config.mesh.key.is_some();
     if config.mesh.interfaces.is_empty() {
@@ -77,8 +77,8 @@ pub fn say_sealing(config: &Config) {
     if has_key { tracing::info!("sealing is {line}") } else { tracing::warn!("sealing is {line}") }
 }
 
-/// Accepts peers on each of the mesh's interfaces. Returns the handles of the accept loops, to stop
-/// them later.
+/// Accepts peers' connections on each of the mesh's interfaces. Returns the handles of the accept
+/// loops, with which the caller can stop them.
 pub fn accept_peers(config: &Config, driver: &Driver) -> Vec<AbortHandle> {
     let accept = |interface: &String| {
         let port = Port::new(interface.clone(), config.mesh.port);

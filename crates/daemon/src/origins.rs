@@ -1,4 +1,4 @@
-//! Fetches from origins, and files that are published.
+//! Tasks that feed the engine content: responses of origins, and files that are being published.
 
 use crate::clients::join;
 use crate::driver::{BodyCredit, Driver, Upgrade};
@@ -11,7 +11,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// Sends a request to an origin, and feeds its response to the engine.
+/// Sends a request to an origin, and feeds the origin's response to the engine.
 pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCredit>) {
     let outbox = fetch.exchange.and_then(|exchange| driver.outbox(exchange));
     let content = outbox.as_ref().and_then(|outbox| outbox.borrow_mut().content.take());
@@ -35,7 +35,7 @@ pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCre
     driver.fetched(id);
 }
 
-/// Feeds the engine a file that is being published, as fast as its grants allow.
+/// Feeds the engine a file that is being published, as fast as the engine's grants allow.
 pub async fn take_in(driver: Driver, exchange: ExchangeId, id: FetchId, credit: Rc<BodyCredit>) {
     let outbox = driver.outbox(exchange);
     let content = outbox.and_then(|outbox| outbox.borrow_mut().content.take());
@@ -47,7 +47,7 @@ pub async fn take_in(driver: Driver, exchange: ExchangeId, id: FetchId, credit: 
     driver.fetched(id);
 }
 
-/// Feeds the engine a response, as fast as its grants allow.
+/// Feeds the engine an origin's response, as fast as the engine's grants allow.
 async fn take(driver: &Driver, id: FetchId, answer: Answer, credit: &BodyCredit) {
     let (response, connection) = answer.split();
     let (head, mut content) = response.into_parts();
@@ -95,7 +95,7 @@ async fn take_content(
     }
 }
 
-/// Both sides switch protocols (101): joins their connections.
+/// The client and the origin switch protocols (101): joins their connections.
 async fn switch(driver: &Driver, id: FetchId, answer: Answer, (near, permit): Upgrade) {
     let (mut response, connection) = answer.split();
     let far = hyper::upgrade::on(&mut response);

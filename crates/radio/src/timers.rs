@@ -3,15 +3,15 @@
 use crate::output::Station;
 use wire::{Instant, TimerQueue};
 
-/// The kinds of timers. Timers due at the same instant are handled in this order: frames that end
-/// come before those that begin, and a transmission of data begins only after everything else was
-/// handled.
+/// The kinds of timers. Timers that are due at the same instant are handled in this order: ends of
+/// frames come before beginnings of frames, and a transmission of data begins only after all other
+/// timers were handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
     /// When the station's transmission ends.
     End,
-    /// When the PHY header of the frame that the station is locked onto ends, if others are on the
-    /// air.
+    /// When the PHY header ends of the frame that the station is locked onto. Set only if other frames
+    /// are on the air.
     Header,
     /// When to give up waiting for a response, unless a frame is being received.
     AnswerTimeout,
@@ -28,22 +28,23 @@ const KINDS: [Timer; 5] =
 #[derive(Clone, Debug)]
 pub struct Timers {
     stations: usize,
-    /// By kind, then by station, so that the first of several equal times has the right kind.
+    /// Ordered by kind, then by station, so that of several timers with equal times the first kind comes
+    /// first.
     due: TimerQueue,
 }
 
 impl Timers {
-    /// Timers for this number of stations, none set.
+    /// Timers for this number of stations. None of them is set.
     pub fn new(stations: usize) -> Self {
         Self { stations, due: TimerQueue::new(stations * KINDS.len()) }
     }
 
-    /// When this timer is due, if it is set.
+    /// The time at which this timer is due; `None` if it is not set.
     pub fn get(&self, timer: Timer, station: Station) -> Option<Instant> {
         self.due.get(self.place(timer, station))
     }
 
-    /// Sets a timer, in place of its former time.
+    /// Sets a timer. This replaces its former time.
     pub fn set(&mut self, timer: Timer, station: Station, at: Instant) {
         self.due.set(self.place(timer, station), Some(at));
     }
@@ -53,7 +54,7 @@ impl Timers {
         self.due.set(self.place(timer, station), None);
     }
 
-    /// The earliest timer.
+    /// The timer that is due first; `None` if no timer is set.
     pub fn next(&self) -> Option<(Instant, Timer, Station)> {
         let (at, place) = self.due.next()?;
         Some((at, KINDS[place / self.stations], Station((place % self.stations) as u16)))

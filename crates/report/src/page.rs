@@ -1,4 +1,4 @@
-//! The frame of a page, and the parts that pages have in common.
+//! The HTML document of a page, and the parts that pages have in common.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -6,7 +6,7 @@ use crate::text;
 
 const STYLE: &str = include_str!("page.css");
 
-/// A whole page with its title and its content.
+/// A whole HTML document with this title and this content.
 pub fn document(title: &str, main: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
@@ -37,7 +37,7 @@ pub fn tile(name: &str, value: &str, note: &str) -> Markup {
     }
 }
 
-/// The keys of a scenario: name, value and meaning. Nothing without keys.
+/// A table of a scenario's keys: name, value and meaning. Empty if there are no keys.
 pub fn keys(keys: &[(String, String, String)]) -> Markup {
     html! {
         @if !keys.is_empty() {

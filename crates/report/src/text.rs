@@ -1,4 +1,4 @@
-//! Numbers and names for people.
+//! Formats numbers and names for readers.
 
 /// The separator of groups of three digits: a narrow space without a line break.
 const GROUP: char = '\u{202f}';
@@ -9,7 +9,7 @@ const UNIT: char = '\u{a0}';
 /// The text for a missing number.
 pub const NONE: &str = "–";
 
-/// A text that XML can carry. Characters that XML forbids, even escaped, become U+FFFD.
+/// The text with each character that XML forbids, even escaped, replaced by U+FFFD.
 pub fn clean(text: &str) -> String {
     let allowed = |c: char| match c {
         '\t' | '\n' | '\r' => true,
@@ -19,7 +19,7 @@ pub fn clean(text: &str) -> String {
     text.chars().map(|c| if allowed(c) { c } else { '\u{fffd}' }).collect()
 }
 
-/// A name cut to a number of characters.
+/// A name, shortened to at most `chars_max` characters.
 pub fn short(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
@@ -55,7 +55,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// The same without zeros at the end, for axes: `0.5`, `2`.
+/// The same as [`number`] without trailing zeros, for axes: `0.5`, `2`.
 pub fn tick(value: f64) -> String {
     let text = number(value);
     if !text.contains('.') || text.contains('e') {
@@ -64,12 +64,12 @@ pub fn tick(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `number`, or a dash.
+/// The same as [`number`], or a dash if there is no value.
 pub fn maybe(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.to_owned(), number)
 }
 
-/// A number with its unit, or a dash without one.
+/// A number with its unit, or a dash if there is no finite value.
 pub fn with_unit(value: Option<f64>, unit: &str) -> String {
     match value.filter(|value| value.is_finite()) {
         Some(value) => format!("{}{UNIT}{unit}", number(value)),
@@ -77,7 +77,7 @@ pub fn with_unit(value: Option<f64>, unit: &str) -> String {
     }
 }
 
-/// A share of one, in whole per cent.
+/// A share between 0 and 1, in whole per cent.
 pub fn percent(share: f64) -> String {
     format!("{:.0}{UNIT}%", 100.0 * share)
 }
@@ -105,7 +105,7 @@ pub fn bytes(count: u64) -> String {
     with_unit(Some(value), unit)
 }
 
-/// Ascending whole numbers in short: `1–20, 22`.
+/// Ascending whole numbers as ranges: `1–20, 22`.
 pub fn ranges(numbers: &[u64]) -> String {
     let follows = |a: &u64, b: &u64| a.checked_add(1) == Some(*b);
     let range = |run: &[u64]| match run {
@@ -116,7 +116,7 @@ pub fn ranges(numbers: &[u64]) -> String {
     numbers.chunk_by(follows).map(range).collect::<Vec<_>>().join(", ")
 }
 
-/// `1 run`, `2 runs`.
+/// A count and its noun, in the singular or plural: `1 run`, `2 runs`.
 pub fn plural(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{}{UNIT}{noun}{ending}", grouped(count as u64))

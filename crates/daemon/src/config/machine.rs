@@ -1,9 +1,9 @@
-//! The facts that the defaults depend on: the user and the machine.
+//! The facts about the user and the machine on which defaults and limits depend.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-/// The facts that defaults and limits depend on.
+/// The facts on which defaults and limits depend.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     /// Whether the process runs as root.
@@ -24,7 +24,7 @@ pub struct Machine {
 pub const CONTROL_OF_ROOT: &str = "/run/hearsay/control.sock";
 
 impl Machine {
-    /// This machine, and the user of this process.
+    /// The facts about this machine and the user of this process.
     pub fn here() -> Self {
         let host_name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self {
@@ -46,7 +46,8 @@ impl Machine {
         Some(caches?.join("hearsay"))
     }
 
-    /// The control socket's default path; `None` for a user without any of these directories.
+    /// The control socket's default path. For a user other than root it is in the runtime directory, else
+    /// in the store's default directory; `None` if neither exists.
     pub fn control(&self) -> Option<PathBuf> {
         if self.is_root {
             return Some(PathBuf::from(CONTROL_OF_ROOT));
@@ -69,8 +70,8 @@ pub fn is_pseudonym(text: &str) -> bool {
     text.bytes().all(is_token) && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '*')
 }
 
-/// The directory in an environment variable; the XDG Base Directory Specification says to ignore a
-/// relative one.
+/// The directory in an environment variable. A relative path is ignored, as the XDG Base Directory
+/// Specification requires.
 fn directory(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -1,4 +1,4 @@
-//! Spans of time as people write them: `60s`, `5min`, `0s`.
+//! Spans of time in the configuration: `60s`, `5min`, `0s`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
-/// Why a text is not a span of time.
+/// The error for a text that is not a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a span of time: expected something like 60s, 5min or 0s")]
 pub struct SpanError;
 
-/// Units, and the seconds in each.
+/// The units, and the number of seconds in each.
 const UNITS: [(&str, u64); 3] = [("s", 1), ("min", 60), ("h", 3600)];
 
 impl FromStr for Span {

@@ -25,18 +25,18 @@ const ROOT: HeaderName = HeaderName::from_static(node::named::ROOT);
 pub enum Answer {
     /// Append the response's body to the part.
     Continue,
-    /// The response's body is the whole file, described by this.
+    /// The response's body is the whole file. `Meta` describes it.
     Anew(Box<Meta>),
     /// Discard the part, and request the whole file.
     StartOver,
     /// Request this URL instead.
     Redirect(String),
-    /// The response is an error; the reason.
+    /// The response is an error, for this reason.
     Refused(String),
 }
 
-/// Judges a response to a request for `meta.url` from byte `bytes` on (0: the whole file was
-/// requested).
+/// Judges a response to a request for `meta.url` that starts at byte `bytes`. If `bytes` is 0, the whole
+/// file was requested.
 pub fn judge(status: StatusCode, headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
     match status {
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
@@ -52,8 +52,8 @@ pub fn judge(status: StatusCode, headers: &HeaderMap, meta: &Meta, bytes: u64) -
     }
 }
 
-/// Resolves a `Location`: an absolute URL, or a path on the same host (of RFC 3986 §5.2, the forms
-/// that origins send).
+/// Resolves a `Location`: an absolute URL, a reference without a scheme, or a path on the same host.
+/// These are the forms of RFC 3986 §5.2 that origins send.
 pub fn resolve(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next()?;
     let (scheme, host) = (base.scheme_str()?, base.authority()?);
@@ -70,7 +70,7 @@ pub fn resolve(base: &Uri, location: &str) -> Option<Uri> {
     absolute.parse().ok()
 }
 
-/// The length of the body, if it is declared; a chunked body has none (RFC 9112 §6.3).
+/// The declared length of the body. A chunked body has none (RFC 9112 §6.3).
 pub fn body_length(headers: &HeaderMap) -> Option<u64> {
     if headers.contains_key(TRANSFER_ENCODING) {
         return None;
@@ -88,14 +88,14 @@ pub fn content_digest(headers: &HeaderMap) -> Option<Sha256> {
     digest::of_header(&text(headers, &CONTENT_DIGEST)?)
 }
 
-/// `Cache-Status` of all caches on the path, the nearest last.
+/// `Cache-Status` of all caches on the path; the nearest cache is last.
 pub fn cache_status(headers: &HeaderMap) -> Option<String> {
     let values = headers.get_all(CACHE_STATUS).iter().filter_map(|value| value.to_str().ok());
     let all = values.collect::<Vec<_>>().join(", ");
     (!all.is_empty()).then_some(all)
 }
 
-/// The cache that answered, according to [`cache_status`]; `None`: the origin did.
+/// The name of the cache that answered, from the text of [`cache_status`]; `None` if the origin answered.
 pub fn answered_by(cache_status: &str) -> Option<&str> {
     cache_status.split(',').find_map(|member| {
         let mut items = member.split(';').map(str::trim);
@@ -122,9 +122,9 @@ fn validator(headers: &HeaderMap) -> Option<String> {
     Some(strong_validator(headers)?.to_str().ok()?.to_owned())
 }
 
-/// A 206 must begin where the part ends, agree on the whole length, and repeat the validator of the
-/// request (RFC 9110 §15.3.7.3). If no response has declared the length, a truncated file could not
-/// be detected: start over.
+/// Judges a 206. It must begin where the part ends, declare the same whole length, and repeat the
+/// request's validator (RFC 9110 §15.3.7.3). If no response has declared the length, a truncated file
+/// could not be detected, so the download starts over.
 fn continued(headers: &HeaderMap, meta: &Meta, bytes: u64) -> Answer {
     let fits = ContentRange::of(headers).is_some_and(|ContentRange { range, whole }| {
         let ends = match whole {

@@ -1,11 +1,11 @@
-//! All comparisons together.
+//! The report of all comparisons of the simulator with ns-3 and theory.
 
 use super::{Case, Checked, Group, Verdict};
 
-/// All comparisons.
+/// The cases, their figures, and the cost of the runs.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Number of runs of each case.
+    /// The number of runs of each case.
     pub seeds: u64,
     /// The cases, each with its figures; those of a group are adjacent.
     pub cases: Vec<(Case, Vec<Checked>)>,
@@ -18,24 +18,24 @@ pub struct Report {
 pub struct Cost {
     /// Virtual time, in seconds.
     pub simulated_seconds: f64,
-    /// Number of the simulator's steps.
+    /// The number of the simulator's steps.
     pub events: u64,
     /// Wall-clock time, in seconds.
     pub wall_seconds: f64,
 }
 
 impl Report {
-    /// All figures, with their cases.
+    /// All figures, each with its case.
     pub fn figures(&self) -> impl Iterator<Item = (&Case, &Checked)> {
         self.cases.iter().flat_map(|(case, figures)| figures.iter().map(move |it| (case, it)))
     }
 
-    /// Number of figures with this verdict, of any standing.
+    /// The number of figures with this verdict, whatever their standing.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.figures().filter(|(_, checked)| checked.verdict() == verdict).count()
     }
 
-    /// Of the figures with one standing, how many are judged, and how many of these are near enough.
+    /// The number of figures with this standing that have a verdict, and how many of them passed.
     pub fn near_enough(&self, standing: &str) -> [usize; 2] {
         let of = self.figures().filter(|(case, _)| case.group.standing.word() == standing);
         let judged: Vec<_> =
@@ -49,7 +49,7 @@ impl Report {
         groups.map(|cases| (cases[0].0.group, cases))
     }
 
-    /// How the medium receives in the cases of a group.
+    /// The rules of reception in the cases of a group, each once.
     pub fn media(&self, group: Group) -> Vec<&str> {
         let of_group = self.cases.iter().filter(|(case, _)| case.group == group);
         let mut media: Vec<_> = of_group.map(|(case, _)| case.medium.as_str()).collect();

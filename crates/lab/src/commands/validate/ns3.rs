@@ -1,7 +1,7 @@
-//! `--ns3`: makes ns-3's figures of the fresh cases on this machine.
+//! `--ns3`: runs the fresh cases in ns-3 on this machine.
 //!
-//! *Where to start:* [`cases`]. `papers::validate::ns3` has the program's text; here it is written, built and
-//! run.
+//! *Where to start:* [`cases`]. `papers::validate::ns3` has the program's text; this file writes, builds and runs
+//! the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::commands::jobs::Jobs;
 use crate::failure::Failure;
 use crate::origin::origin;
 
-/// The libraries of ns-3 that the program needs.
+/// Linker options for the libraries of ns-3 that the program needs.
 const LIBRARIES: [&str; 8] = [
     "-lns3-wifi",
     "-lns3-applications",
@@ -29,11 +29,11 @@ const LIBRARIES: [&str; 8] = [
 /// Advice if ns-3 is missing.
 const NEXT: &str = "on Debian 12 `scripts/setup --long` installs ns-3 3.37 and a compiler";
 
-/// File name of the table of figures, beside the program.
+/// The file name of the table of figures, in the program's folder.
 const TABLE: &str = "figures.csv";
 
-/// Builds the program in a folder, runs each case with `seeds` seeds from 1 on, and gives the cases beside
-/// its figures.
+/// Builds the program in a folder, runs each case with the seeds 1 to `seeds`, and returns the cases with ns-3's
+/// figures.
 pub fn cases(folder: &Path, seeds: u64, jobs: Jobs) -> Result<Vec<Case>, Failure> {
     let cannot = |error| Failure::refused(format!("cannot write in {}: {error}", folder.display()));
     fs::create_dir_all(folder).map_err(cannot)?;

@@ -1,4 +1,4 @@
-//! Draws many random places, simulates the promising ones, and picks the one that fits best.
+//! Draws the routers' places many times, simulates the promising draws, and picks the draw that fits best.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -21,11 +21,11 @@ pub(super) const SCENARIO: &str = "map21";
 const SERIES: &str = "places";
 /// Number of draws, counted from 1. Draw 0 is the scenario's own places.
 const DRAWS: u32 = 120;
-/// Number of turns of one or two routers that are tried to improve a draw.
+/// The number of rotations of one or two routers that are tried to improve a draw.
 pub(super) const TURNS: usize = 3_000;
-/// Draws with a larger expected misfit are not simulated; in percentage points.
+/// The expected misfit, in percentage points, above which a draw is not simulated.
 const PROMISING: f64 = 80.0;
-/// Values of `overhear_m` to simulate, relative to the one expected to be best, in metres.
+/// Values of `overhear_m` to simulate, in metres relative to the value that is expected to be best.
 const AROUND_M: [f64; 3] = [-2.0, 0.0, 2.0];
 
 /// The columns of a row: keys, then the [`FIGURES`] in their order.
@@ -80,7 +80,7 @@ fn plan(extent: Extent) -> Vec<Point> {
     (0..=draws).map(point).collect()
 }
 
-/// The places of a draw.
+/// The scenario's own places for draw 0, else the places that the search finds.
 fn find(draw: u32) -> Result<Spot, String> {
     let ground = Ground::new();
     match draw {
@@ -89,7 +89,7 @@ fn find(draw: u32) -> Result<Spot, String> {
     }
 }
 
-/// A row with what is expected of a draw, and one for each simulated value of `overhear_m`.
+/// A row with the expected figures of a draw, and a row for each simulated value of `overhear_m`.
 fn try_out(draw: u32, spot: &Spot, seed: u64, extent: Extent) -> Result<Vec<Vec<f64>>, String> {
     let ground = Ground::new();
     let expected = expect::figures(&ground, &expect::table(&ground, &spot.places, spot.overhear_m));
@@ -150,7 +150,7 @@ fn simulate(
     Ok(table)
 }
 
-/// Enters what an observer reconstructed of chunks of one size.
+/// Enters the shares of an observer for chunks of one size into the table.
 fn note(it: &mut Observed, size: usize, row: &[f64]) {
     let share = |name| figure(row, name) / 100.0;
     it.efficiency[size] = share("efficiency_first");
@@ -167,13 +167,13 @@ struct Tried {
     overhear_m: f64,
     figures: [Estimate; FIGURES.len()],
     misfit: f64,
-    /// Whether router 7 hears all three senders.
+    /// Whether router 7 is in the range of all three senders.
     hears: bool,
 }
 
 impl Tried {
-    /// Takes the value of `overhear_m` at which the two shares are nearest to the paper's; `None` if nothing
-    /// was simulated.
+    /// Selects the value of `overhear_m` at which the two shares of observers are nearest to the paper's;
+    /// `None` if the draw was not simulated.
     fn new(samples: &Samples, x: f64) -> Option<Self> {
         let column = |name| samples.values(SCENARIO, SERIES, x, name);
         let (metres, simulated) = (column("overhear_m"), column("simulated"));

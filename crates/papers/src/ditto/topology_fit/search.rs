@@ -1,4 +1,4 @@
-//! Random places, and better ones near them.
+//! Draws random places of the routers, and improves them by rotating routers around their parents.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -9,36 +9,36 @@ use super::ground::{Ground, Places, ROUTERS, distance_m};
 use super::objective::{Figures, STREAMS, misfit, shares_off};
 use sim::scenario;
 
-/// Number of the random stream of places among those of a seed.
+/// The number of the random stream from which places are drawn, among the streams of a seed.
 const PURPOSE: u16 = 11;
-/// Attempts to place one router before all are drawn again.
+/// The number of attempts to place one router before all routers are drawn again.
 const TURNS_MAX: usize = 200;
 /// Values of `overhear_m` to try, in metres.
 pub(super) const OVERHEAR_M: [f64; 8] = [76.0, 80.0, 84.0, 88.0, 92.0, 96.0, 100.0, 104.0];
-/// The senders of the transfer that router 7 has to hear (section 6.3).
+/// The senders that router 7 must hear in the transfer to router 1 (section 6.3).
 const SENDERS: [u8; 3] = [11, 30, 13];
-/// The value of `overhear_m` at which router 7 must hear them all in a new draw.
+/// The value of `overhear_m` at which router 7 must hear all [`SENDERS`] in a new draw.
 const HEARING_M: f64 = 92.0;
-/// Penalty while router 7 does not hear all of them, in points; more than any misfit.
+/// The penalty, in points, if router 7 does not hear all [`SENDERS`]. It exceeds any misfit.
 const OUT_OF_HEARING: f64 = 1e4;
-/// The share of steps that turn two routers.
+/// The share of steps that rotate two routers.
 const PAIRS: f64 = 0.3;
-/// The share of turns to any direction.
+/// The share of rotations to a random direction.
 const ANYWHERE: f64 = 0.3;
-/// Largest angle of the other turns, in radians.
+/// The largest angle of all other rotations, in radians.
 const SMALL: f64 = 0.5;
 
 /// Places, and their expected misfit.
 #[derive(Clone, Debug)]
 pub(super) struct Spot {
     pub places: Places,
-    /// The value of `overhear_m` at which the two shares are nearest to the paper's.
+    /// The value of `overhear_m` at which the two shares of observers are nearest to the paper's.
     pub overhear_m: f64,
-    /// The expected misfit at that value, in points.
+    /// The expected misfit at this value of `overhear_m`, in points.
     pub misfit: f64,
 }
 
-/// Draws places, then improves them by `turns` turns of one or two routers.
+/// Draws places, then tries `turns` rotations of one or two routers, and keeps those that reduce the misfit.
 pub(super) fn search(ground: &Ground, seed: u64, turns: usize) -> Spot {
     let mut chance = Chance::new(seed);
     let mut angles = chance.draw(ground);
@@ -62,12 +62,12 @@ pub(super) fn search(ground: &Ground, seed: u64, turns: usize) -> Spot {
 }
 
 impl Spot {
-    /// The expected misfit of these places.
+    /// These places with their expected misfit.
     pub fn at(ground: &Ground, places: &Places) -> Self {
         Self::among(ground, places, &OVERHEAR_M)
     }
 
-    /// The same, trying only values of `overhear_m` next to this one.
+    /// The same as [`Spot::at`], but tries only this value of `overhear_m` and the two next to it.
     fn near(ground: &Ground, places: &Places, overhear_m: f64) -> Self {
         let at = OVERHEAR_M.iter().position(|it| *it == overhear_m).unwrap_or(0);
         let around = at.saturating_sub(1)..(at + 2).min(OVERHEAR_M.len());
@@ -89,8 +89,8 @@ impl Spot {
     }
 }
 
-/// How far router 7 is outside the range of the senders on the route to router 1, in metres; 0 if it hears
-/// them all.
+/// How far router 7 is outside the range of the [`SENDERS`], in metres, summed over them; 0 if it hears all of
+/// them.
 pub(super) fn out_of_hearing_m(ground: &Ground, places: &Places, overhear_m: f64) -> f64 {
     let listener = places[ground.find(STREAMS.0)];
     let far = |sender: u8| distance_m(listener, places[ground.find(sender)]) - overhear_m;
@@ -122,7 +122,7 @@ impl Chance {
         TAU * self.share()
     }
 
-    /// Turns one router.
+    /// Rotates one router around its parent.
     fn turn(&mut self, angles: &mut [f64; ROUTERS]) {
         let router = 1 + (self.share() * (ROUTERS - 1) as f64) as usize;
         angles[router] = match self.share() < ANYWHERE {
@@ -131,8 +131,8 @@ impl Chance {
         };
     }
 
-    /// Turns each router in order until its place is valid. Starts again if that fails for one, or if router
-    /// 7 does not hear enough.
+    /// Draws an angle for each router, in order, until the router's place is valid. Starts again if a router finds
+    /// no valid place, or if router 7 does not hear all [`SENDERS`].
     fn draw(&mut self, ground: &Ground) -> [f64; ROUTERS] {
         loop {
             let (mut angles, mut places) = ([0.0; ROUTERS], [(0.0, 0.0); ROUTERS]);
