@@ -21,7 +21,7 @@ wire::counters! {
             served_peer_bytes: Counter, Bytes, "peer";
             /// Of units that were overheard before a peer had sent them.
             served_overheard_bytes: Counter, Bytes, "overheard";
-            /// Overheard, of units of which a peer sent the rest.
+            /// Overheard, in units that a peer completed.
             served_repaired_bytes: Counter, Bytes, "repaired";
             /// From an origin, as they arrived.
             served_origin_bytes: Counter, Bytes, "origin";
@@ -218,7 +218,7 @@ pub struct Recent {
     pub origin_bytes: u64,
     /// Of units that were overheard before a peer had sent them.
     pub overheard_bytes: u64,
-    /// Overheard, of units of which a peer sent the rest.
+    /// Overheard, in units that a peer completed.
     pub repaired_bytes: u64,
     /// The name of the peer that was asked, if one was.
     pub source: String,
