@@ -1,5 +1,5 @@
-//! One direction of a TCP connection, as far as it was heard: the positions of bytes and of chunk frames, and bytes
-//! that no head has claimed yet.
+//! One direction of a TCP connection, as far as it was heard: the positions of bytes and of chunk frames (a head and
+//! the bytes of a chunk that follow it), and *strays*: bytes that no head has claimed yet.
 //!
 //! Positions count bytes of the stream. They start far before the first byte heard, so that earlier bytes that
 //! arrive late have a position too, and they never wrap.
@@ -20,7 +20,7 @@ use wire::peer::ChunkHead;
 pub struct Key([u64; 5]);
 
 impl Key {
-    /// Of one direction.
+    /// The key of one direction of a connection.
     pub fn new(from: SocketAddr, to: SocketAddr) -> Self {
         let halves = |address: SocketAddr| {
             let bits = match address.ip() {
@@ -34,17 +34,19 @@ impl Key {
     }
 }
 
-/// Length of a head, as positions count.
+/// The length of a head, as positions are counted.
 pub const HEAD: u64 = ChunkHead::LENGTH as u64;
-/// Sequence numbers further apart than this do not belong to the same window of any connection.
+/// Sequence numbers that are further apart than this do not belong to the same TCP window.
 const NEAR: i64 = 16 << 20;
-/// How many frames a flow remembers: the most and the least. Retransmissions reach back that far, and so do
-/// manifests, which tell the chunks between frames. Adjacent frames that are over count as one.
+/// How many frames a flow remembers: at most this many if there is memory, but at least [`FRAMES_MIN`]. Only the bytes
+/// among these frames can be assigned when they are retransmitted, or when a manifest lists the chunks between two
+/// frames. Adjacent frames that are over count as one.
 const FRAMES_MAX: usize = 256;
 pub const FRAMES_MIN: usize = 32;
-/// A flow's frames may use one part in this many of the memory that is left for flows.
+/// A flow's frames may use at most one part in this many of the free memory for flows.
 const FRAMES_PART: usize = 8;
-/// A flow without a head in this many bytes is not a data connection: then only heads within one segment are found.
+/// A flow without a head in more bytes than this is not a data connection. It keeps no more strays, so only heads that
+/// lie within one segment are found.
 const FOREIGN: u64 = 128 << 10;
 /// From this many strikes on, a flow's bytes are not joined to those of other flows.
 const DISTRUSTED: u8 = 4;
@@ -52,52 +54,52 @@ const DISTRUSTED: u8 = 4;
 /// A flow.
 #[derive(Debug)]
 pub struct Flow {
-    /// The highest sequence number that was heard, and its position.
+    /// The sequence number behind the last byte heard, and its position.
     sequence: u32,
     position: u64,
-    /// A sequence number far from there, heard once.
+    /// The end of the last segment whose sequence number was too far away to be believed.
     elsewhere: Option<u32>,
-    /// Frames in order.
+    /// Frames in order of their positions; they do not overlap.
     pub frames: VecDeque<Frame>,
-    /// What no head has claimed.
+    /// Bytes that no head has claimed.
     pub strays: Runs,
-    /// Bytes heard since the last head, or since the beginning.
+    /// Strays heard since the last head, or since the flow began.
     since_head: u64,
-    /// Whether it had a head.
+    /// Whether a head was heard or inferred.
     pub headed: bool,
-    /// Whether it has helped to make a chunk.
+    /// Whether its bytes were part of a verified chunk.
     pub proven: bool,
-    /// Whether its end was heard.
+    /// Whether a FIN or RST was heard.
     pub closing: bool,
-    /// How often the flow was part of a false chunk, minus how often of a true one.
+    /// Goes up when the flow had a part in a false version of a chunk, and down when it had a part in a verified chunk.
     pub strikes: u8,
-    /// Its memory beside its entry, as last counted.
+    /// Its memory outside the table, in bytes, as last added to the memory of all flows.
     pub charged: usize,
 }
 
-/// A chunk frame in a flow, or several that are over.
+/// A chunk frame in a flow, or several adjacent frames that are over.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Where its head begins.
+    /// The position of its head.
     pub begin: u64,
-    /// Where its bytes begin.
+    /// The position of the first byte behind the head.
     pub body: u64,
-    /// Where it ends.
+    /// The position behind its last byte.
     pub end: u64,
-    /// Where in the chunk its bytes begin.
+    /// The offset in the chunk of the first byte behind the head.
     pub offset: u32,
-    /// Of which chunk; of several, the last.
+    /// The chunk whose bytes the frame carries. If this entry stands for several frames, the chunk of the last.
     pub named: Named,
-    /// Where the chunk is; `None` if nothing of it is needed any more.
+    /// The chunk's entry on the shelf; `None` if the frame is over: nothing more of it is needed.
     pub chunk: Option<Id>,
-    /// Its head was not heard.
+    /// Its head was not heard, but inferred from the order of chunks.
     pub guessed: bool,
-    /// It stands for several.
+    /// It stands for several adjacent frames that are over.
     pub several: bool,
 }
 
 impl Frame {
-    /// A frame as its head says.
+    /// The frame that a head announces.
     pub fn new(begin: u64, head: &ChunkHead) -> Self {
         let body = begin + HEAD;
         Self {
@@ -112,30 +114,30 @@ impl Frame {
         }
     }
 
-    /// A whole chunk, whose head was not heard.
+    /// The frame of a whole chunk; its head was not heard.
     pub fn guess(begin: u64, named: Named) -> Self {
         let body = begin + HEAD;
         let end = body + u64::from(named.total);
         Self { begin, body, end, offset: 0, named, chunk: None, guessed: true, several: false }
     }
 
-    /// Whether it brings the chunk from its first byte to its last.
+    /// Whether it carries all bytes of its chunk.
     pub fn is_whole(&self) -> bool {
         !self.several && self.offset == 0 && self.end - self.body == u64::from(self.named.total)
     }
 }
 
-/// What is at a position.
+/// What is at a position of a flow.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A frame, of this index.
+    /// The frame with this index.
     Frame(usize),
-    /// No frame that is known, up to there.
+    /// No known frame, up to this position.
     Unknown(u64),
 }
 
 impl Flow {
-    /// A flow whose first byte that was heard has this number.
+    /// A flow; the first byte heard of it has this sequence number.
     pub fn new(sequence: u32) -> Self {
         Self {
             sequence,
@@ -152,7 +154,8 @@ impl Flow {
         }
     }
 
-    /// The position of a segment's first byte; `None` if it is too far from all others to be believed.
+    /// The position of a segment's first byte; `None` if its sequence number is too far from the flow's to be believed.
+    /// A second segment near the first one confirms such a number, and the flow restarts there.
     pub fn locate(&mut self, sequence: u32, length: usize) -> Option<u64> {
         let distance = i64::from(sequence.wrapping_sub(self.sequence) as i32);
         let end = sequence.wrapping_add(length as u32);
@@ -169,7 +172,8 @@ impl Flow {
         Some(at)
     }
 
-    /// The flow continues at another position: a new connection, or much was missed.
+    /// Continues the flow at a new sequence number, after a new connection began or much was missed. The new position
+    /// is far behind all earlier ones, and earlier frames are forgotten.
     pub fn restart(&mut self, sequence: u32, length: usize) -> u64 {
         let at = self.position + (1 << 32);
         self.frames.clear();
@@ -181,7 +185,7 @@ impl Flow {
 
     /// What is at a position.
     pub fn place(&self, at: u64) -> Place {
-        // As a rule, in the last.
+        // Fast path: most segments continue the last frame, or begin behind it.
         if let Some(last) = self.frames.back().filter(|last| last.begin <= at) {
             let i = self.frames.len() - 1;
             return if at < last.end { Place::Frame(i) } else { Place::Unknown(u64::MAX) };
@@ -194,7 +198,8 @@ impl Flow {
         }
     }
 
-    /// Remembers a frame; `None` if another one is there. Flows may take `room` bytes more.
+    /// Adds a frame and returns its index. `None` if it overlaps another frame, or if it precedes all frames and there
+    /// is no memory for one more. `room` is the free memory for flows, in bytes.
     pub fn claim(&mut self, frame: Frame, room: usize) -> Option<usize> {
         let i = self.frames.partition_point(|it| it.end <= frame.begin);
         if self.frames.get(i).is_some_and(|it| it.begin < frame.end) {
@@ -202,7 +207,7 @@ impl Flow {
         }
         let frames_max = room / FRAMES_PART / size_of::<Frame>();
         if self.frames.len() >= frames_max.clamp(FRAMES_MIN, FRAMES_MAX) {
-            // What comes before all of them comes too late.
+            // The first frame makes room; a frame before it comes too late.
             let i = i.checked_sub(1)?;
             self.frames.pop_front();
             self.frames.insert(i, frame);
@@ -212,8 +217,7 @@ impl Flow {
         Some(i)
     }
 
-    /// Nothing more is needed of a frame's chunk; it becomes one with those before and behind that are
-    /// over too.
+    /// Marks a frame as over: nothing more is needed of its chunk. It is joined to adjacent frames that are over too.
     pub fn is_over(&mut self, i: usize) {
         if let Some(frame) = self.frames.get_mut(i) {
             frame.chunk = None;
@@ -224,8 +228,8 @@ impl Flow {
         }
     }
 
-    /// Joins a frame and the next if both are over and adjacent. The first frame behind a gap stays by itself: its name
-    /// tells which chunks belong in the gap.
+    /// Joins a frame and the next one if both are over and adjacent. A frame without an adjacent predecessor is not
+    /// joined to the next: its name is needed to infer the chunks before it.
     fn join(&mut self, i: usize) {
         let (Some(this), Some(next)) = (self.frames.get(i), self.frames.get(i + 1)) else { return };
         let before = i.checked_sub(1).and_then(|i| self.frames.get(i));
@@ -247,8 +251,8 @@ impl Flow {
         self.frames.back()?.chunk
     }
 
-    /// The last frame's chunk, and how far into a segment it ends, if it does there: with it one chunk is
-    /// over as a rule, and the next begins.
+    /// The chunk of the last frame and the offset in a segment at which that frame ends; `None` if it ends elsewhere.
+    /// The next chunk usually begins there.
     pub fn border(&self, sequence: u32, length: usize) -> Option<(Named, usize)> {
         let last = self.frames.back()?;
         let distance = i64::from(sequence.wrapping_sub(self.sequence) as i32);
@@ -257,34 +261,34 @@ impl Flow {
         (border <= length).then_some((last.named, border))
     }
 
-    /// A head was heard.
+    /// Notes that a head was heard or inferred.
     pub fn has_head(&mut self) {
         self.headed = true;
         self.since_head = 0;
     }
 
-    /// Bytes without a head were heard.
+    /// Notes that bytes without a head were heard.
     pub fn has_stray(&mut self, bytes: usize) {
         self.since_head = self.since_head.saturating_add(bytes as u64);
     }
 
-    /// Whether it seems to be no data connection.
+    /// Whether the flow is probably not a data connection between peers.
     pub fn is_foreign(&self) -> bool {
         self.since_head > FOREIGN
     }
 
-    /// Whether what it says may be joined to what others say.
+    /// Whether its bytes may be joined to those of other flows.
     pub fn is_trusted(&self) -> bool {
         self.strikes < DISTRUSTED
     }
 
-    /// Updates the flow's part of the memory of all flows, in bytes.
+    /// Updates the memory of all flows by what this flow has gained or freed since the last call.
     pub fn charge(&mut self, all: &mut Meter) {
         let cost = self.cost();
         all.change(std::mem::replace(&mut self.charged, cost), cost);
     }
 
-    /// Its memory beside its entry, in bytes.
+    /// Its memory outside the table, in bytes.
     pub fn cost(&self) -> usize {
         self.strays.cost() + self.frames.capacity() * size_of::<Frame>()
     }

@@ -1,9 +1,9 @@
 //! The index of a table: from a key's hash to its slot, packed so closely that it stays in a cache near the
 //! processor. The keys and their values do not fit there.
 //!
-//! *Who calls it:* `table.rs`. *What it never does:* grow, or slow down after removals, since a removal leaves no
-//! trace. The map of the standard library marks some removed places. When there are too many marks, it doubles its
-//! memory, though it holds no more entries than before.
+//! *Who calls it:* `table.rs`. *What it never does:* grow, or slow down after removals: a removal shifts the entries
+//! behind it back and leaves no tombstone. The map of the standard library leaves tombstones in some places. If there
+//! are too many, it may double its memory, though it holds no more entries than before.
 
 /// Linear probing, at most half full.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Index {
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Part of the hash: the lower bits say where it would best lie.
+    /// The upper half of the hash. Its lower bits are the index of the home bucket, where probing begins.
     tag: u32,
     /// [`NONE`] if it is free.
     slot: u32,
@@ -65,7 +65,8 @@ impl Index {
         self.put(at, Bucket { tag, slot });
     }
 
-    /// Removes a slot, which must be present. The entries behind it move up, as if it had never been inserted.
+    /// Removes a slot, which must be present. Backward-shift deletion: the entries behind it move back, as if it had
+    /// never been inserted.
     pub fn remove(&mut self, hash: u64, slot: u32) {
         let mut hole = self.home(tag(hash));
         while self.bucket(hole).slot != slot {
@@ -77,7 +78,7 @@ impl Index {
         let mut at = self.next(hole);
         while self.bucket(at).slot != NONE {
             let bucket = self.bucket(at);
-            // Not before where it would best lie.
+            // An entry must not move to a bucket before its home, where probing would not find it.
             if self.distance(self.home(bucket.tag), at) >= self.distance(hole, at) {
                 self.put(hole, bucket);
                 hole = at;
@@ -126,7 +127,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_there_is_found_and_nothing_else(
-            // Few hashes, most of which belong in one of the last places.
+            // Few hashes. The home of most is one of the last buckets, so that probing wraps around.
             steps in vec((0..SLOTS, 12..18_u64), 0..200),
         ) {
             let (mut index, mut model) = (Index::new(SLOTS as usize), BTreeMap::new());

@@ -2,13 +2,13 @@
 //!
 //! *Source:* pair-multiply-shift (Thorup, High Speed Hashing for Integers and Strings, arXiv:1504.06804). If two
 //! inputs of equal length were chosen without the key, the upper halves of their hashes are as good as random. It
-//! takes one multiplication for eight bytes. Every segment waits for a hash before all else: with SipHash that took
-//! a seventh of the engine's time. *Who calls it:* `table.rs`.
+//! takes one multiplication for eight bytes. The first step for every segment is a hash: with SipHash this took a
+//! seventh of the engine's time. *Who calls it:* `table.rs`.
 
 use std::hash::{Hash, Hasher};
 
-/// Each eight bytes of an input have two numbers of the key to themselves. An input with more words than this
-/// would use the numbers again; no table's keys are that long.
+/// The key has two numbers for each eight-byte word of an input. An input with more words than this would use the
+/// same numbers twice; no table's keys are that long.
 const WORDS_MAX: usize = 8;
 
 /// The key.
@@ -19,7 +19,7 @@ pub struct Keyed {
 }
 
 impl Keyed {
-    /// As the seed says.
+    /// Derives the key from a seed.
     pub fn new(seed: &[u8; 32]) -> Self {
         let mut numbers = blake3::Hasher::new_keyed(seed).finalize_xof();
         let mut number = || {
@@ -30,7 +30,7 @@ impl Keyed {
         Self { pairs: std::array::from_fn(|_| [number(), number()]), first: number() }
     }
 
-    /// The upper 32 bits are the hash, and any of them are.
+    /// Hashes an input. Only the upper 32 bits of the result are the hash; any of these bits may be used alone.
     pub fn hash(&self, input: &impl Hash) -> u64 {
         let mut sum = Sum { keyed: self, words: 0, sum: self.first };
         input.hash(&mut sum);
@@ -38,7 +38,7 @@ impl Keyed {
     }
 }
 
-/// A hash on its way.
+/// A hash that is being computed.
 struct Sum<'a> {
     keyed: &'a Keyed,
     words: usize,
@@ -81,7 +81,7 @@ impl Hasher for Sum<'_> {
 mod tests {
     use super::*;
 
-    /// As the paper writes it, for whole words.
+    /// The formula of the paper, for inputs of an even number of 32-bit words.
     fn plain(keyed: &Keyed, words: &[u32]) -> u32 {
         let terms = words.chunks(2).zip(&keyed.pairs).map(|(x, [a, b])| {
             (u128::from(*a) + u128::from(x[1])) * (u128::from(*b) + u128::from(x[0])) % (1 << 64)

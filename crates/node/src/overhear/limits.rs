@@ -1,54 +1,54 @@
-//! How a memory budget is divided, and what is taken of it.
+//! How a memory budget is divided, and how much of it is in use.
 
 use super::assemble::VERSIONS_MAX;
 use wire::peer::ChunkHead;
 
-/// Bytes that are taken now, and the most that ever were.
+/// Bytes in use now, and the most that ever were in use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meter {
-    /// Now.
+    /// Bytes in use now.
     pub now: usize,
-    /// At most.
+    /// The highest value of `now` so far.
     pub peak: usize,
 }
 
 impl Meter {
-    /// So many are taken from now on.
+    /// Sets the number of bytes in use.
     pub fn set(&mut self, bytes: usize) {
         self.now = bytes;
         self.peak = self.peak.max(bytes);
     }
 
-    /// What took `before` bytes takes `after` now.
+    /// An item that used `before` bytes now uses `after`.
     pub fn change(&mut self, before: usize, after: usize) {
         self.set((self.now + after).saturating_sub(before));
     }
 }
 
-/// What may be held at most.
+/// The most that the engine may hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Flows.
+    /// The number of flows.
     pub flows: usize,
-    /// Chunks being assembled; also the number of names about which something is remembered.
+    /// The number of chunks being assembled; also the number of names in the table of names.
     pub chunks: usize,
-    /// Bytes that the tables take, full or empty.
+    /// The memory of the tables in bytes, full or empty.
     pub tables_bytes: usize,
-    /// Bytes that flows may take beyond: what waits for a head, and where heads were.
+    /// Memory of flows outside their table, in bytes: payload that waits for a head, and the flows' frames.
     pub flows_bytes: usize,
-    /// Bytes that chunks may take beyond.
+    /// Memory of chunks outside their table, in bytes.
     pub chunks_bytes: usize,
 }
 
 /// Bytes of budget for each flow.
 const PER_FLOW: usize = 16 << 10;
-/// Bytes of budget for each chunk: half a unit of the default profile, and more than is usually heard of a chunk
-/// that is missed.
+/// Bytes of budget for each chunk: half a unit of the default profile, which is more than is usually heard of a
+/// chunk that stays incomplete.
 const PER_CHUNK: usize = 8 << 10;
 /// Flows get one part in this many of the budget; chunks get the rest.
 const FLOWS_PART: usize = 6;
-/// What one segment may bring before room is made for it: room for the longest unit in each version of a
-/// chunk, and what a flow notes beside its bytes.
+/// Memory that one segment may add before the engine evicts anything for it: a buffer for the longest unit in each
+/// version of a chunk, and what the flow stores beside payload.
 const SEGMENT: usize = VERSIONS_MAX * ChunkHead::TOTAL_MAX as usize + (32 << 10);
 
 impl Limits {

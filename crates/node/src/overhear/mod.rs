@@ -1,31 +1,34 @@
-//! Overhearing: from TCP segments that were sent to others to verified chunks.
+//! Overhearing: from TCP segments that were sent to other routers to verified chunks.
 //!
-//! *What this is:* an engine of its own, after Ditto's sniffer (Dogar et al., MobiCom 2008, §4.3 and
-//! §5.2). Flows by their addresses and ports, chunks by their names; the same chunk may be heard in part
-//! on several hops' connections, whose segments end elsewhere, in any order and more than once. Beyond
-//! the paper: a chunk that was heard in part is kept as byte ranges, so that a request names only what is
-//! missing; and a chunk whose head was missed is known from its neighbours, where another flow has them or
-//! a manifest lists them.
-//! *Who calls it:* a driver with a capture: [`Overhear::handle_segment`] for each segment, or
-//! [`Overhear::handle_segments`] for a few, then [`Overhear::poll_output`] until there is none; the node
-//! says what it waits for and what it has.
-//! *What it never does:* give out a chunk that does not bear its name, hold more than its budget, read a
+//! *What this is:* an engine of its own, after Ditto's sniffer (Dogar et al., MobiCom 2008, §4.3 and §5.2). A flow is
+//! identified by its addresses and ports, a chunk by its name. Several hops may send the same chunk, each on its own
+//! connection and with other segment boundaries; the engine hears parts of each, in any order and more than once.
+//! Two things go beyond the paper. A chunk that was heard in part is kept as byte ranges, so that a request names
+//! only the missing ranges. A chunk whose head was missed is identified by its position between other chunks, if
+//! another flow or a manifest has the same order.
+//! *Who calls it:* `listener.rs` for the node, the simulator's observers, and the analysis of captures: they call
+//! [`Overhear::handle_segment`] for each segment, or [`Overhear::handle_segments`] for a few, then
+//! [`Overhear::poll_output`] until it returns `None`. The node also tells the engine which chunks it waits for and
+//! which it has.
+//! *What it never does:* give out a chunk that does not match its name, hold more than its budget, read a
 //! clock, send anything. *Where to start:* `hearing.rs`, which follows a segment; then `assemble.rs`. `listener.rs`
 //! is the node's use of the engine.
 //!
 //! # Memory
 //!
-//! All of it is bounded by one budget, per-entry costs and allocations included. The tables of flows,
-//! chunks and names are allocated at the start (7 to 10 % of the budget). Of the rest, a sixth is for bytes
-//! that wait for a head, five sixths for chunks. Payload is copied once, into its chunk's buffer, and that
-//! buffer is what is given out: a capture's buffers are never kept. What was given out of a chunk in part
-//! counts further, until the node has joined it, and takes at most half of the room for chunks.
+//! One budget bounds all memory, per-entry costs and allocations included. The tables of flows, chunks and names are
+//! allocated at the start (7 to 10 % of the budget). Of the rest, a sixth is for flows, mainly for bytes that wait
+//! for a head, and five sixths are for chunks. Payload behind a known head is copied once, into its chunk's buffer;
+//! this buffer becomes the output, and a capture's buffers are never kept. When the node takes the overheard part of
+//! a chunk, the part counts until the node has joined it to the rest; such parts use at most half of the memory for
+//! chunks.
 //!
 //! # Eviction
 //!
-//! The oldest and least complete chunks are evicted first: the age of a chunk counts 64-fold if almost nothing of
-//! it was heard, 4-fold if less than half; chunks that the node waits for are evicted last. Flows are evicted in
-//! this order: ended; without any head; without any completed chunk; the others.
+//! An entry is evicted by its age, multiplied by a weight: the highest product leaves first. A chunk has weight 64 if
+//! almost nothing of it was heard, 4 if less than half was heard or a version of it was false, else 1; chunks that
+//! the node waits for are evicted last. A flow has weight 64 if its end was heard, 16 if no head was heard, 4 if it
+//! has completed no chunk, else 1.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
 mod ahead;
@@ -90,26 +93,28 @@ pub struct Heard {
     pub parts: Vec<(u32, Bytes)>,
 }
 
-/// Flows, the least important first: ended, without any head, with heads, with chunks.
+/// Ranks of flows, the least important first: the end was heard, no head was heard, a head was heard, and the flow
+/// has helped to complete a chunk.
 const RANKS: usize = 4;
 const CLOSING: usize = 0;
 const WEIGHTS: [u64; RANKS] = [64, 16, 4, 1];
-/// How long a silent flow stays. Retransmissions may follow its end, and a manifest that arrives later may tell
-/// where bytes between heads belong.
+/// For each rank, how long a flow stays without a segment. An ended flow stays for retransmissions after its end; a
+/// flow with heads stays longer, because a manifest that arrives later may tell to which chunks its bytes without a
+/// head belong.
 const IDLE_MAX: [Duration; RANKS] = [
     Duration::from_secs(2),
     Duration::from_secs(10),
     Duration::from_secs(600),
     Duration::from_secs(600),
 ];
-/// A flow that sent all bytes of a chunk whose content does not match its name.
+/// Strikes for a flow that alone sent all bytes of a version that does not match the chunk's name.
 const STRIKES_FALSE: u8 = 4;
 
 /// The engine.
 #[derive(Debug)]
 pub struct Overhear {
     flows: Table<Key, Flow, RANKS>,
-    /// Bytes that flows take outside the table.
+    /// Memory of flows outside the table, in bytes.
     flows_bytes: Meter,
     shelf: Shelf,
     limits: Limits,
@@ -164,7 +169,7 @@ impl Overhear {
         self.counters.segments += 1;
         self.counters.payload_bytes += segment.payload.len() as u64;
         let first = segment.seq.wrapping_add(u32::from(segment.syn));
-        // A flow is entered with its first payload: half-open connections take no memory.
+        // A flow enters the table with its first payload, so half-open connections use no memory.
         let key = Key::new(segment.from, segment.to);
         let known = flow.filter(|id| self.flows.get(*id).is_some());
         let id = match known.or_else(|| self.flows.find(&key)) {
@@ -220,7 +225,9 @@ impl Overhear {
         let once = chunks.iter().filter(|(name, _)| seen.insert(*name));
         let chunks: Vec<_> =
             once.map(|(name, total)| Named { name: *name, total: *total }).collect();
-        // The list is entered in parts that fit the table; each part begins with the last chunk of the one before.
+        // The list is noted in parts that fit the table of names. Each part repeats the last chunk of the part before,
+        // so that the step between the two parts is noted. Strays are assigned after each part, since the next part
+        // may evict the names of this one.
         let part_max = self.limits.chunks / 2;
         for begin in (0..chunks.len().saturating_sub(1)).step_by(part_max) {
             let part = chunks.get(begin..chunks.len().min(begin + part_max + 1));
@@ -309,7 +316,7 @@ impl Overhear {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let length = segment.payload.len();
         if segment.syn {
-            // Another connection between the same ports.
+            // A new connection with the same addresses and ports: its sequence numbers have no relation to the old.
             flow.closing = false;
             flow.restart(first, 0);
         }
@@ -327,15 +334,15 @@ impl Overhear {
         hearing.segment(at, segment.payload);
     }
 
-    /// Assigns a flow's bytes that lacked a head before the flow ends: their chunks may be known by now. The time is
-    /// that of the flow's last segment, so that a chunk that was complete then is not begun again.
+    /// Assigns a flow's strays before the flow is removed: the order of their chunks may be known by now. The time
+    /// used is that of the flow's last segment, so that a chunk that was complete then is not begun again.
     fn last_look(&mut self, id: Id) {
         if let Some(now) = self.flows.touched(id) {
             self.look(now, id);
         }
     }
 
-    /// Tries again to assign all bytes of a flow that lack a head.
+    /// Tries again to assign all strays of a flow, which are its bytes that no head has claimed.
     fn look(&mut self, now: Instant, id: Id) {
         let room = self.limits.flows_bytes.saturating_sub(self.flows_bytes.now);
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -347,7 +354,7 @@ impl Overhear {
         }
     }
 
-    /// Applies findings to flows.
+    /// Updates the strikes of the flows that sent a chunk's bytes, after the chunk was verified.
     fn judge(&mut self) {
         while let Some((id, what)) = self.shelf.judgements.pop() {
             let Some(flow) = self.flows.get_mut(id) else { continue };
@@ -362,7 +369,7 @@ impl Overhear {
         }
     }
 
-    /// Updates the rank of a flow, and makes room for the memory that it takes.
+    /// Updates a flow's rank and the memory that it uses, and evicts flows if all together use too much.
     fn settle(&mut self, now: Instant, id: Id) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let rank = match () {
@@ -374,7 +381,7 @@ impl Overhear {
         self.make_room(now);
     }
 
-    /// Ends flows until the others fit their part of the budget.
+    /// Evicts flows until the others fit in the flows' part of the budget.
     fn make_room(&mut self, now: Instant) {
         while self.flows_bytes.now > self.limits.flows_bytes {
             let Some(worst) = self.flows.worst(now, &WEIGHTS) else { break };

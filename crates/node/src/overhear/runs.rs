@@ -1,27 +1,27 @@
 //! Bytes heard of a stream or a chunk, as ordered blocks with gaps between them.
 //!
-//! *Who calls it:* flows, for bytes that no head has claimed yet, and chunks. *What it never does:* replace a byte
-//! that it has, except in `overwrite`.
+//! *Who calls it:* flows, for bytes that no head has claimed yet, and versions of chunks. *What it never does:* replace
+//! a byte that it has, except in `overwrite`.
 
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// One block.
+/// One block of consecutive bytes.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Where it begins.
+    /// The position of its first byte.
     pub at: u64,
     /// Its bytes; at least one.
     pub bytes: Vec<u8>,
 }
 
 impl Run {
-    /// Where it ends.
+    /// The position behind its last byte.
     pub fn end(&self) -> u64 {
         self.at + self.bytes.len() as u64
     }
 
-    /// Its bytes of a range.
+    /// The part of it that lies in a range: position and bytes.
     pub fn part(&self, range: &Range<u64>) -> (u64, &[u8]) {
         let (from, to) = (range.start.max(self.at), range.end.min(self.end()));
         let inner = from.saturating_sub(self.at) as usize..to.saturating_sub(self.at) as usize;
@@ -29,20 +29,21 @@ impl Run {
     }
 }
 
-/// A block may reserve this many times its length, if as many bytes may follow. The rest of a chunk usually arrives
-/// in order, and then nothing is moved. With a greater factor, heads that promise much could take much memory: for
-/// a chunk that is hardly begun ([`super::shelf::HARDLY`]), less than the whole is reserved.
+/// A block may reserve at most this many times its length, and no more than the bytes that may follow. The rest of a
+/// chunk usually arrives in order, and then nothing is moved. The factor is bounded because a sender could otherwise
+/// make us reserve much with heads alone: for a chunk that is hardly begun ([`super::shelf::HARDLY`]), less than the
+/// whole is reserved.
 const AHEAD: usize = super::shelf::HARDLY;
-/// What an allocation costs beside its bytes.
+/// The allocator's overhead for one allocation, in bytes.
 const ALLOCATION: usize = 16;
 
-/// What a vector takes beside itself, in bytes.
+/// The heap memory of a vector, in bytes; zero while its item is stored inline.
 pub fn spilled<T>(items: &SmallVec<[T; 1]>) -> usize {
     if items.spilled() { items.capacity() * size_of::<T>() + ALLOCATION } else { 0 }
 }
 
-/// Ordered blocks, no two adjacent. The first is stored inline: with a thousand flows in turn, each pointer that
-/// must be followed is one more wait for memory.
+/// Ordered blocks, no two adjacent. The first is stored inline: if a thousand flows alternate, each pointer to follow
+/// is one more cache miss.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
     runs: SmallVec<[Run; 1]>,
@@ -83,7 +84,7 @@ impl Runs {
         self.runs.get(i).filter(|run| run.at <= at)
     }
 
-    /// Those blocks, and parts of blocks, that lie in a range.
+    /// The blocks and parts of blocks that lie in a range: positions and bytes.
     pub fn within(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &[u8])> {
         let i = self.runs.partition_point(|run| run.end() <= range.start);
         let from = self.runs.get(i..).unwrap_or_default().iter();
@@ -91,7 +92,7 @@ impl Runs {
         from.take_while(move |run| run.at < end).map(move |run| run.part(&(start..end)))
     }
 
-    /// Whether bytes contradict nothing that is there.
+    /// Whether `bytes` equal the present bytes wherever both exist.
     pub fn agrees(&self, at: u64, bytes: &[u8]) -> bool {
         self.within(at..at + bytes.len() as u64).all(|(from, ours)| {
             let skipped = (from - at) as usize;
@@ -99,11 +100,12 @@ impl Runs {
         })
     }
 
-    /// Adds what is not there yet of `bytes`; answers how much that was. Up to `end` more may come. If
-    /// it would make more than `runs_max` blocks, the rest is left out.
+    /// Adds those of `bytes` that are not present; returns their number. More bytes may follow up to `end`, so a block
+    /// may reserve memory for them. If there would be more than `runs_max` blocks, the remaining bytes are dropped.
     pub fn insert(&mut self, mut at: u64, mut bytes: &[u8], end: u64, runs_max: usize) -> usize {
         let before = self.bytes;
         while !bytes.is_empty() {
+            // A block that ends exactly at `at` counts as present here: the new bytes extend it.
             let i = self.runs.partition_point(|run| run.end() < at);
             let there = self.runs.get(i).filter(|run| run.at <= at).map(Run::end);
             if let Some(there) = there {
@@ -117,9 +119,11 @@ impl Runs {
             if new.is_empty() {
                 break;
             }
+            // Before another block nothing is reserved, since only the last block is likely to continue.
             let ahead = if next.is_some() { 0 } else { end.saturating_sub(at) as usize };
             if there.is_some() {
                 self.extend(i, new, ahead, end > at);
+            // A block that closes the gap to the next is joined to it, so it does not count.
             } else if self.runs.len() < runs_max || next == Some(at + new.len() as u64) {
                 self.open(i, at, new, ahead);
             } else {
@@ -133,7 +137,7 @@ impl Runs {
         self.bytes - before
     }
 
-    /// Adds bytes to the end of the last block, if it ends there and has room for them; false if not.
+    /// Adds bytes to the last block, if it ends at `at` and has memory reserved for them; false if not.
     pub fn append(&mut self, at: u64, bytes: &[u8]) -> bool {
         let Some(last) = self.runs.last_mut().filter(|last| last.end() == at) else { return false };
         if last.bytes.capacity() - last.bytes.len() < bytes.len() {
@@ -144,7 +148,7 @@ impl Runs {
         true
     }
 
-    /// Writes `bytes` over those that are present.
+    /// Replaces the present bytes in the range of `bytes` by these. Bytes that are not present are not added.
     pub fn overwrite(&mut self, at: u64, bytes: &[u8]) {
         let range = at..at + bytes.len() as u64;
         let i = self.runs.partition_point(|run| run.end() <= range.start);
@@ -174,7 +178,7 @@ impl Runs {
             if run.bytes.is_empty() {
                 self.runs.remove(i);
             } else {
-                // It would keep room for all that was behind it.
+                // The rest of the block must not keep the memory of the bytes that were taken.
                 run.bytes.shrink_to_fit();
                 i += 1;
             }
@@ -186,7 +190,7 @@ impl Runs {
         taken
     }
 
-    /// Drops the first blocks until at least this many bytes are dropped. Returns how many were.
+    /// Drops whole blocks, from the first, until at least `bytes_min` bytes are dropped. Returns the number dropped.
     pub fn drop_first(&mut self, bytes_min: usize) -> usize {
         let before = self.bytes;
         while before - self.bytes < bytes_min && !self.runs.is_empty() {
@@ -195,17 +199,17 @@ impl Runs {
         before - self.bytes
     }
 
-    /// The bytes of the first block, where there is but one.
+    /// The bytes of the only block.
     pub fn into_only(self) -> Vec<u8> {
         self.runs.into_iter().next().map(|run| run.bytes).unwrap_or_default()
     }
 
-    /// The blocks themselves.
+    /// Its blocks in order.
     pub fn into_runs(self) -> impl Iterator<Item = Run> {
         self.runs.into_iter()
     }
 
-    /// What is not there of the first `total` bytes.
+    /// The gaps in the first `total` bytes.
     pub fn missing(&self, total: u64) -> Vec<Range<u64>> {
         let (mut missing, mut at) = (Vec::new(), 0);
         for run in &self.runs {
@@ -220,9 +224,9 @@ impl Runs {
         missing
     }
 
-    /// A new block at index `i`.
+    /// Inserts a new block at index `i`; up to `ahead` bytes may follow, counted from its first byte.
     fn open(&mut self, i: usize, at: u64, bytes: &[u8], ahead: usize) {
-        // A gap follows the block before it, which will not continue in order.
+        // A gap follows the block before it, so that block needs no reserve.
         if let Some(before) = i.checked_sub(1).and_then(|i| self.runs.get_mut(i)) {
             before.bytes.shrink_to_fit();
         }
@@ -241,7 +245,7 @@ impl Runs {
         block.extend_from_slice(bytes);
     }
 
-    /// Joins a block with the next one if they touch.
+    /// Joins a block and the next one if they are adjacent.
     fn close_gap(&mut self, i: usize) {
         let Some([run, next]) = self.runs.get_mut(i..i + 2) else { return };
         if run.end() == next.at {
@@ -259,7 +263,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// What is there, told byte by byte.
+    /// All present bytes with their positions.
     fn told(runs: &Runs) -> Vec<(u64, u8)> {
         let bytes = |run: &Run| {
             let at = run.at;
