@@ -1,14 +1,15 @@
-//! Assembles one chunk from many streams.
+//! Assembles one chunk from the bytes of many flows.
 //!
-//! A sender may lie, or may have been misheard, and only the whole chunk can be verified. So bytes that contradict
-//! each other are kept in different *versions*. Without a contradiction there is one version. A flow that
-//! contradicts a version opens another, in which its own bytes win and other flows' bytes fill its gaps. A version
-//! that proves false is split into the bytes of each flow, and flows that were together in it are not joined again.
-//! If one flow has sent all of a false version, the last piece is dropped, since another sender may have inserted
-//! it. All of this is bounded. A liar with enough flows can therefore keep a chunk from being assembled; a liar
-//! that merely comes first cannot.
+//! A sender may send false bytes, or bytes may be assigned to the wrong chunk, and only the whole chunk can be
+//! verified. So bytes that contradict each other are kept in different *versions*. Without a contradiction there is
+//! one version. If a flow contradicts a version, another version is opened: there the flow's own bytes win, and the
+//! other flows' bytes fill its gaps. A version that proves false is split into one version for each flow, and the
+//! flows that were joined in it are not joined again. If one flow has sent all of a false version, only the last piece
+//! is dropped, since an attacker may have inserted it into the flow. The numbers of versions and flows are bounded: an
+//! attacker with enough flows can keep a chunk from being assembled, but an attacker that merely comes first cannot.
 //!
-//! *Who calls it:* `shelf.rs`. *What it never does:* give out a byte that was not verified, except in `heard`.
+//! *Who calls it:* `shelf.rs`. *What it never does:* give out a byte that was not verified, except in
+//! [`Chunk::into_fullest`].
 
 use super::runs::{Runs, spilled};
 use super::table::Id;
@@ -17,13 +18,13 @@ use std::ops::Range;
 use wire::ChunkId;
 use wire::peer::Want;
 
-/// The most blocks of a version: what is missing between them fits into one [`Want`].
+/// The most blocks of a version: the gaps between them, and at both ends, fit into one [`Want`].
 const RUNS_MAX: usize = Want::RANGES_MAX - 1;
 /// The most versions of a chunk.
 pub const VERSIONS_MAX: usize = 4;
-/// The most parts that a version remembers the speakers of.
+/// The most ranges for which a version records which flow sent them.
 const SAID_MAX: usize = 64;
-/// The most flows that are kept apart from a version.
+/// The most flows that a version records as excluded.
 const APART_MAX: usize = 8;
 /// After this many false versions of a chunk, the bytes of different flows are no longer joined.
 const FALSE_MAX: u8 = 16;
@@ -31,22 +32,22 @@ const FALSE_MAX: u8 = 16;
 /// The flow that sends some bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Speaker {
-    /// Which flow it is.
+    /// The flow's entry in the table.
     pub flow: Id,
-    /// Whether what it says may be joined to what others say.
+    /// Whether its bytes may be joined to those of other flows.
     pub trusted: bool,
 }
 
-/// A chunk that is being heard.
+/// A chunk that is being assembled.
 #[derive(Debug, Default)]
 pub struct Chunk {
     versions: SmallVec<[Version; 1]>,
-    /// How many bytes were kept, of all versions.
+    /// How many bytes were kept so far, in all versions together.
     pub kept: u64,
     /// The node waits for it.
     pub wanted: bool,
     falsehoods: u8,
-    /// How often something was heard of it.
+    /// How often bytes of it were heard: a clock for `Version::grown`.
     count: u64,
 }
 
@@ -55,17 +56,17 @@ pub struct Chunk {
 struct Version {
     runs: Runs,
     said: SmallVec<[Said; 1]>,
-    /// Flows whose bytes do not belong here.
+    /// Flows that may not add bytes.
     apart: Vec<Id>,
-    /// Whoever opened it, where it contradicted: it is right in all it says.
+    /// The flow that opened this version by contradicting another one: its bytes replace those of other flows.
     right: Option<Id>,
-    /// Only the flow that opened it adds to it; that flow is not trusted.
+    /// Whether only the flow that opened it may add bytes, because that flow is not trusted.
     alone: bool,
-    /// When it last grew, as its chunk counts.
+    /// The chunk's `count` when the version last grew.
     grown: u64,
 }
 
-/// What a flow has said, whether or not others have said the same.
+/// A range that a flow has sent; other flows may have sent the same bytes.
 #[derive(Clone, Debug)]
 struct Said {
     range: Range<u64>,
@@ -78,33 +79,33 @@ impl Said {
     }
 }
 
-/// Something else is there already.
+/// Other bytes are present in the range.
 struct Contradiction;
 
-/// What came of a chunk whose bytes may be all there.
+/// The result of verifying a chunk.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Bytes are missing.
+    /// No version is complete, or all complete ones were false and others remain.
     Open,
-    /// This is it.
+    /// The bytes of the version that matches the name.
     True(Vec<u8>),
-    /// There is no use in going on.
+    /// All versions were false, and no bytes remain.
     GivenUp,
 }
 
-/// What a verdict says of flows.
+/// What the verification of a version shows about a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It has helped to make a chunk.
+    /// The flow sent bytes of the version that matches the name.
     Helped,
-    /// It was in a version that was false, with others.
+    /// The flow and others sent a false version, or the flow sent bytes only of versions other than the true one.
     Suspect,
-    /// It alone has made a version that was false.
+    /// The flow alone sent a false version.
     False,
 }
 
 impl Chunk {
-    /// A chunk of which nothing was heard.
+    /// A chunk without any bytes yet.
     pub fn new(wanted: bool) -> Self {
         Self { wanted, ..Self::default() }
     }
@@ -114,7 +115,7 @@ impl Chunk {
         self.versions.iter().map(|version| version.runs.bytes()).max().unwrap_or(0)
     }
 
-    /// The last byte that was heard of it, in some version.
+    /// The last byte of its newest version. Only for loading it into a cache.
     pub fn tail(&self) -> Option<u8> {
         self.versions.last()?.runs.tail()
     }
@@ -125,7 +126,7 @@ impl Chunk {
         versions + spilled(&self.versions)
     }
 
-    /// How many of these bytes the fullest version has; `None` if it has others there.
+    /// How many of these bytes the fullest version has; `None` if it has other bytes in that range.
     pub fn agreeing(&self, at: u64, bytes: &[u8]) -> Option<usize> {
         let Some(runs) = self.fullest().map(|version| &version.runs) else { return Some(0) };
         let there = runs.within(at..at + bytes.len() as u64).map(|(_, bytes)| bytes.len()).sum();
@@ -141,8 +142,10 @@ impl Chunk {
         let (mut kept, mut heard) = (0, false);
         let mut contradicted = None;
         self.count += 1;
+        // After too many false versions, no flow is trusted for this chunk.
         let trusted = by.trusted && self.falsehoods < FALSE_MAX;
         let by = Speaker { trusted, ..by };
+        // Every version that the bytes do not contradict gets them.
         for (i, version) in self.versions.iter_mut().enumerate() {
             if !version.admits(by) {
                 continue;
@@ -178,7 +181,8 @@ impl Chunk {
         true
     }
 
-    /// Opens a version: one in which this is right where it contradicts another, or an empty one.
+    /// Opens a version for bytes that no version took: a copy of the version `from` that they contradict, in which they
+    /// win, or an empty one. Returns how many bytes count as new.
     fn open(&mut self, from: Option<usize>, by: Speaker, at: u64, bytes: &[u8], end: u64) -> usize {
         let mut version = match from.and_then(|i| self.versions.get(i)).cloned() {
             Some(base) => Version { right: Some(by.flow), ..base },
@@ -191,7 +195,7 @@ impl Chunk {
         if from.is_some() { bytes.len() } else { new }
     }
 
-    /// Adds a version; the one that has not grown for longest makes room.
+    /// Adds a version. If there are too many, it replaces the one that has not grown for the longest time.
     fn push(&mut self, mut version: Version) {
         version.grown = self.count;
         let oldest = self.versions.iter().enumerate().min_by_key(|(_, version)| version.grown);
@@ -207,8 +211,7 @@ impl Chunk {
         self.falsehoods
     }
 
-    /// Verifies what is complete, after the bytes of a range were heard; tells `judge` what to think of
-    /// the flows.
+    /// Verifies the complete versions. `last` is the range that was heard last; `judge` is called for each flow.
     pub fn verify(
         &mut self,
         name: &ChunkId,
@@ -222,6 +225,7 @@ impl Chunk {
             let bytes = version.runs.into_only();
             if content::name(&bytes) == *name {
                 helpers.iter().for_each(|by| judge(*by, Judgement::Helped));
+                // A flow with no part in the true version may have sent false bytes.
                 let others = self.versions.iter().flat_map(Version::speakers);
                 let others: Vec<_> = others.filter(|by| !helpers.contains(by)).collect();
                 others.into_iter().for_each(|by| judge(by, Judgement::Suspect));
@@ -239,9 +243,9 @@ impl Chunk {
         }
     }
 
-    /// Makes a version of what each flow has said of one that was false.
+    /// Splits a false version into a version for each flow, with the bytes that this flow sent.
     fn fall_apart(&mut self, said: &[Said], speakers: &[Id], bytes: &[u8], last: &Range<u64>) {
-        // Those who spoke last may have more to say.
+        // The last flows are kept if there are too many: they are the most likely to send more.
         for by in speakers.iter().skip(speakers.len().saturating_sub(VERSIONS_MAX)) {
             let mut version = Version::default();
             for it in said.iter().filter(|it| it.by == *by) {
@@ -249,6 +253,8 @@ impl Chunk {
                 let _ = version.add(*by, it.range.start, part.unwrap_or_default(), 0);
             }
             if version.runs.bytes() >= bytes.len() {
+                // This flow alone sent every byte. Only the last piece is dropped, or all of it if too many versions
+                // were false.
                 if self.falsehoods > FALSE_MAX {
                     continue;
                 }
@@ -263,7 +269,7 @@ impl Chunk {
         }
     }
 
-    /// Which ranges of the fullest version are missing, if there is one.
+    /// The ranges that the fullest version lacks; none if there is no version.
     pub fn missing(&self, total: u64) -> Vec<Range<u64>> {
         self.fullest().map(|version| version.runs.missing(total)).unwrap_or_default()
     }
@@ -280,7 +286,7 @@ impl Version {
         self.runs.cost() + spilled(&self.said) + self.apart.capacity() * size_of::<Id>()
     }
 
-    /// The flows that sent some of it, each once.
+    /// The flows that sent bytes of it, each once.
     fn speakers(&self) -> Vec<Id> {
         let mut speakers: Vec<Id> = Vec::new();
         for said in &self.said {
@@ -291,6 +297,7 @@ impl Version {
         speakers
     }
 
+    /// Whether a flow may add bytes. An untrusted flow adds only to versions without bytes of other flows.
     fn admits(&self, by: Speaker) -> bool {
         let only_own = || self.said.iter().all(|said| said.by == by.flow);
         if by.trusted && !self.alone { !self.apart.contains(&by.flow) } else { only_own() }
@@ -315,6 +322,7 @@ impl Version {
         Ok(self.runs.insert(at, bytes, end, RUNS_MAX))
     }
 
+    /// See [`Chunk::go_on`].
     fn go_on(&mut self, by: Id, at: u64, bytes: &[u8]) -> bool {
         let last = self.said.last_mut().filter(|it| it.by == by && it.range.end == at);
         let Some(last) = last.filter(|_| self.runs.append(at, bytes)) else { return false };
@@ -322,8 +330,8 @@ impl Version {
         true
     }
 
-    /// Removes a flow that contradicts others from this version. A flow that contradicts itself may continue: either
-    /// its first or its last bytes are true, and there is a version for each.
+    /// Excludes a flow that contradicts other flows from this version. A flow that contradicts its own bytes is not
+    /// excluded: either its earlier or its later bytes are true, and there is a version for each.
     fn set_apart(&mut self, by: Id, range: &Range<u64>) {
         if self.said.iter().any(|said| said.by == by && said.overlaps(range)) {
             return;
@@ -334,8 +342,9 @@ impl Version {
         self.apart.push(by);
     }
 
-    /// Remembers who said it; false if there is no room to.
+    /// Records which flow sent a range; false if there are too many ranges.
     fn note(&mut self, by: Id, range: Range<u64>) -> bool {
+        // Overlapping and adjacent ranges of the same flow become one.
         let mine =
             self.said.iter_mut().rev().find(|it| {
                 it.by == by && it.range.start <= range.end && range.start <= it.range.end
@@ -351,7 +360,7 @@ impl Version {
         true
     }
 
-    /// Nobody else has said this.
+    /// Removes a range from the records of all flows, except those of `except`.
     fn unsay(&mut self, range: &Range<u64>, except: Option<Id>) {
         let mut rest = SmallVec::new();
         for said in self.said.drain(..) {

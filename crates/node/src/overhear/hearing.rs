@@ -1,10 +1,10 @@
 //! Assigns a segment's bytes: to a chunk if a known head claims them, else to the strays, and from there to a chunk
 //! once a head is found.
 //!
-//! A head is found by its marker, if the bytes after it are plausible. It may have been heard before its chunk's
-//! bytes or after, in one segment or across several. A head that was not heard is guessed if the flow's frames
-//! before and behind leave room for exactly those chunks that follow each other elsewhere, in a flow or a manifest.
-//! A head that is heard at the same place replaces the guess.
+//! A head is found by its marker, if the fields behind it are valid. It may be heard before its chunk's bytes or after
+//! them, in one segment or across two. A head that was missed is inferred (a *guess*) from the order in which another
+//! flow or a manifest has the chunks: if those chunks fill the gap between two frames exactly, or if their bytes agree
+//! with the strays. A head that is heard at the same position replaces the guess.
 
 use super::Options;
 use super::assemble::Speaker;
@@ -19,35 +19,35 @@ use wire::Instant;
 use wire::peer::ChunkHead;
 
 const MARKER: &[u8] = b"HSCH";
-/// The most bytes of one flow that wait for a head: half of a large object, until its manifest says where
-/// they belong …
+/// The most strays of one flow, in bytes: half of a large object, until its manifest tells to which chunks they
+/// belong …
 const STRAYS_MAX: usize = 512 << 10;
-/// … and the fewest: a head, and a little.
+/// … and the number that is always allowed: a head and a few bytes more.
 const STRAYS_MIN: usize = 128;
-/// The most blocks of bytes that wait in a flow.
+/// The most blocks of strays in a flow.
 const STRAY_RUNS_MAX: usize = 256;
-/// The most chunks whose heads are guessed in one gap, from either side.
+/// The most chunks that are inferred in one gap from either side.
 const GUESSED_MAX: usize = 16;
-/// Chunks further apart than this do not tell of each other.
+/// The order of two chunks is noted only if no more bytes than this are between them.
 const GAP_MAX: u64 = 128 << 10;
-/// So many bytes that are the same are no accident.
+/// If this many strays equal the bytes of a guessed chunk, it is not by chance.
 const AGREEING_MIN: usize = 16;
 
-/// What is at hand while a flow is listened to.
+/// A flow, and the state of the engine that its bytes change.
 pub struct Hearing<'a> {
     /// The time.
     pub now: Instant,
-    /// Which flow it is.
+    /// The flow's entry in the table.
     pub id: Id,
     /// The flow.
     pub flow: &'a mut Flow,
-    /// Where chunks are.
+    /// The chunks that are being assembled.
     pub shelf: &'a mut Shelf,
-    /// What is counted.
+    /// The engine's counters.
     pub counters: &'a mut Counters,
-    /// How many bytes more all flows may take.
+    /// The free memory for flows, in bytes.
     pub room: usize,
-    /// How to listen.
+    /// The engine's options.
     pub options: Options,
 }
 
@@ -67,18 +67,19 @@ impl Hearing<'_> {
             at += used as u64;
             bytes = bytes.get(used..).unwrap_or_default();
         }
+        // A new head bounds a gap. Only the latest frames are tried, to bound the work for one segment.
         if self.counters.heads > heads && self.flow.strays.bytes() > 0 {
             self.guess(FRAMES_MIN);
         }
     }
 
-    /// Whether a frame was guessed where another's head is heard now.
+    /// Whether a guess is disproved: another head is heard inside the guessed frame.
     fn is_wrong(&self, i: usize, at: u64, bytes: &[u8]) -> bool {
         let Some(frame) = self.flow.frames.get(i).filter(|it| it.guessed) else { return false };
         heads(first(bytes, frame.end - at)).any(|(found, _)| at + found as u64 > frame.begin)
     }
 
-    /// Bytes within a frame; answers how many were dealt with.
+    /// Handles bytes that begin within a frame; returns how many were handled.
     fn framed(&mut self, i: usize, at: u64, bytes: &[u8]) -> usize {
         let Some(frame) = self.flow.frames.get(i) else { return bytes.len() };
         if at < frame.body && !frame.several {
@@ -89,6 +90,7 @@ impl Hearing<'_> {
             self.counters.duplicate_bytes += bytes.len() as u64;
             return bytes.len();
         };
+        // The frame may carry only a part of its chunk: positions in the flow become offsets in the chunk.
         let shift = u64::from(frame.offset);
         let place = shelf::Place {
             named: frame.named,
@@ -108,7 +110,8 @@ impl Hearing<'_> {
         bytes.len()
     }
 
-    /// Bytes where the head of a frame stands, or should: a guess yields to what is heard.
+    /// Handles bytes at the position of a frame's head; returns how many were handled. If the frame was guessed, the
+    /// head that is heard confirms it or replaces it.
     fn head_again(&mut self, i: usize, at: u64, bytes: &[u8]) -> usize {
         let Some(frame) = self.flow.frames.get_mut(i) else { return bytes.len() };
         let length = first(bytes, frame.body - at).len();
@@ -127,9 +130,9 @@ impl Hearing<'_> {
         length
     }
 
-    /// Bytes that no frame is known to have; answers how many were dealt with.
+    /// Handles bytes that lie in no known frame; returns how many were handled.
     fn unknown(&mut self, at: u64, bytes: &[u8]) -> usize {
-        // As a rule, a head follows a frame.
+        // The usual case: the next head follows right behind a frame.
         if let Some(head) = decode(bytes)
             && self.claim(Frame::new(at, &head))
         {
@@ -137,11 +140,13 @@ impl Hearing<'_> {
             return ChunkHead::LENGTH;
         }
         let mut length = bytes.len();
-        // What is before it comes first: a head that claims this one may end there.
+        // Bytes before the next head are handled first: they may complete an earlier head, and what looks like a head
+        // here may then lie inside its chunk.
         if let Some((found, _)) = heads(bytes).find(|(found, _)| *found > 0) {
             length = found;
         }
         self.stray(at, first(bytes, length as u64));
+        // A head may lie across the border to the segment before or behind, which may have been heard earlier.
         self.across(at, at);
         let end = at + length as u64;
         self.across(end, end - 1);
@@ -151,13 +156,15 @@ impl Hearing<'_> {
         length
     }
 
-    /// How many bytes of this flow may wait for a head: half of what all flows may take yet, so that any
-    /// number of flows that want more than their part come to have the same, and leave room for others.
+    /// The most strays that this flow may hold, in bytes: half of the memory that is free for all flows. These are the
+    /// dynamic thresholds of shared buffers (Choudhury and Hahne, 1998): flows that would need more all get equal
+    /// shares, and some memory stays free for other flows.
     fn strays_max(&self) -> usize {
         (self.room / 2).clamp(STRAYS_MIN, STRAYS_MAX)
     }
 
-    /// Looks for a head across the border between two segments, in the block of strays with a byte.
+    /// Looks for heads that lie across a border between two segments, in the block of strays that contains the position
+    /// `byte`.
     fn across(&mut self, border: u64, byte: u64) {
         let around = border - HEAD..border + HEAD;
         let Some((start, window)) = self.flow.strays.at(byte).map(|run| run.part(&around)) else {
@@ -179,11 +186,13 @@ impl Hearing<'_> {
         if strays.len() >= STRAY_RUNS_MAX {
             self.counters.unclaimed_bytes += strays.drop_first(1) as u64;
         }
+        // Nothing is reserved for strays: it is not known how many follow.
         let new = strays.insert(at, bytes, 0, usize::MAX);
         self.counters.duplicate_bytes += (bytes.len() - new) as u64;
     }
 
-    /// A frame is known: what waited for it goes to its chunk. False if another frame is there.
+    /// Adds a frame, and moves the strays in it to its chunk. False if the flow does not take the frame: it overlaps
+    /// another one, for instance.
     fn claim(&mut self, frame: Frame) -> bool {
         let (begin, body, end, named) = (frame.begin, frame.body, frame.end, frame.named);
         let guessed = frame.guessed;
@@ -205,7 +214,7 @@ impl Hearing<'_> {
         true
     }
 
-    /// Strays that are in a frame now.
+    /// Handles former strays that lie in known frames now.
     fn claimed(&mut self, mut at: u64, mut bytes: &[u8]) {
         while let Place::Frame(i) = self.flow.place(at)
             && !bytes.is_empty()
@@ -216,7 +225,7 @@ impl Hearing<'_> {
         }
     }
 
-    /// Remembers which chunks follow each other here, and how far apart.
+    /// Notes which chunks are before and behind a heard frame, and how many bytes are between.
     fn learn(&mut self, i: usize) {
         let frames = &self.flow.frames;
         let Some(frame) = frames.get(i).filter(|it| it.is_whole() && !it.guessed) else { return };
@@ -234,10 +243,9 @@ impl Hearing<'_> {
         }
     }
 
-    /// Guesses the names of strays whose heads were missed, behind the latest `latest` frames. Between two frames,
-    /// these are chunks that lie between the same two elsewhere; before the first frame, chunks that precede it
-    /// elsewhere. Everywhere, they are chunks at the place that one neighbour implies, if the bytes heard here and
-    /// elsewhere agree.
+    /// Infers the chunks of strays, because their heads were missed. It tries the gaps behind each of the `latest` last
+    /// frames: see `fill`. Before the first frame, strays belong to the chunks that precede its chunk elsewhere, in
+    /// another flow or in a manifest.
     pub fn guess(&mut self, latest: usize) {
         if !self.options.goes_by_places() {
             return;
@@ -246,6 +254,7 @@ impl Hearing<'_> {
         while let Some(frame) = self.flow.frames.get(i) {
             let before = Border { at: frame.end, named: frame.named };
             let next = self.flow.frames.get(i + 1);
+            // A frame that stands for several is named after its last chunk, so what precedes its first is not known.
             let is_named = next.is_none_or(|next| !next.several);
             let behind = next.map(|next| Border { at: next.begin, named: next.named });
             let gap = before.at..behind.map_or(u64::MAX, |it| it.at);
@@ -264,9 +273,9 @@ impl Hearing<'_> {
         }
     }
 
-    /// Fills the gap between two frames with chunks that follow the first, or precede the second, elsewhere: with all
-    /// of them if they fill it exactly, else with those whose bytes agree. Behind the last frame, it also uses chunks
-    /// that a manifest lists, unless bytes contradict.
+    /// Fills the gap between two frames with the chunks that follow the first, or precede the second, elsewhere: with
+    /// all of them if they fill it exactly, else only with those that agree with enough strays. Behind the last frame,
+    /// it also uses chunks that a manifest lists, unless their bytes contradict the strays.
     fn fill(&mut self, before: Border, behind: Option<Border>) {
         let (there, is_filled) = self.walk(before, behind);
         if is_filled {
@@ -276,6 +285,7 @@ impl Hearing<'_> {
         if is_filled {
             return back.into_iter().for_each(|guess| _ = self.claim(guess.frame));
         }
+        // Neither side alone fills the gap, but both together may meet inside it.
         let met = there.last().zip(back.last());
         let is_met = met.is_some_and(|(there, back)| there.frame.end == back.frame.begin);
         for guess in there.into_iter().chain(back) {
@@ -288,7 +298,7 @@ impl Hearing<'_> {
         }
     }
 
-    /// Chunks that follow one elsewhere, and whether they are all that is between it and the next frame.
+    /// The chunks that follow `before` elsewhere, as far as they fit in the gap, and whether they fill it exactly.
     fn walk(&self, before: Border, behind: Option<Border>) -> (Vec<Guess>, bool) {
         let until = behind.map_or(u64::MAX, |it| it.at);
         let (mut guesses, mut from) = (Vec::new(), before);
@@ -311,8 +321,8 @@ impl Hearing<'_> {
         (guesses, from.at == until)
     }
 
-    /// Chunks that precede one elsewhere, the nearest first, and whether they fill all that is between it
-    /// and the frame before.
+    /// The chunks that precede `behind` elsewhere, the nearest first, as far as they fit in the gap, and whether they
+    /// fill it exactly.
     fn walk_back(&self, before: Border, behind: Option<Border>) -> (Vec<Guess>, bool) {
         let mut guesses = Vec::new();
         let Some(mut to) = behind else { return (guesses, false) };
@@ -325,7 +335,7 @@ impl Hearing<'_> {
         (guesses, to.at == before.at)
     }
 
-    /// The chunk that precedes one elsewhere, if it does not begin before `from`, and where it begins.
+    /// The chunk that precedes `to` elsewhere, and the border before it; `None` if it would begin before `from`.
     fn back(&self, to: Border, from: u64) -> Option<(Frame, Border)> {
         let step = self.shelf.names.before(&to.named.name)?;
         let begin = to.at.checked_sub(step.gap + HEAD + u64::from(step.named.total))?;
@@ -333,31 +343,32 @@ impl Hearing<'_> {
         (begin >= from).then_some((frame, Border { at: begin, named: step.named }))
     }
 
-    /// Whether any bytes wait that a guessed frame would claim.
+    /// Whether a guessed frame would claim any strays.
     fn has_strays(&self, guess: &Frame) -> bool {
         self.flow.strays.within(guess.begin..guess.end).next().is_some()
     }
 
-    /// How many strays are the same that were heard of a guessed frame's chunk elsewhere; `None` if any
-    /// are not.
+    /// How many of the strays in a guessed frame equal bytes of its chunk that were heard elsewhere; `None` if any
+    /// stray contradicts them.
     fn agreeing(&self, guess: &Frame) -> Option<usize> {
         let strays = self.flow.strays.within(guess.body..guess.end);
         strays.map(|(at, bytes)| self.shelf.agreeing(guess.named, at - guess.body, bytes)).sum()
     }
 }
 
-/// Where a gap between frames ends, and the chunk there.
+/// One end of a gap between frames: its position, and the chunk of the frame there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Border {
     at: u64,
     named: Named,
 }
 
-/// A frame that may be there.
+/// A frame that is inferred, but not claimed yet.
 #[derive(Debug)]
 struct Guess {
     frame: Frame,
-    /// A manifest lists all chunks from the one before the frame before the gap to this one.
+    /// Whether a manifest lists every step of the order from the frame before the gap to this one, and the step to that
+    /// frame.
     listed: bool,
 }
 
@@ -366,13 +377,13 @@ fn first(bytes: &[u8], length_max: u64) -> &[u8] {
     bytes.get(..length_max.min(bytes.len() as u64) as usize).unwrap_or_default()
 }
 
-/// Heads among these bytes, and where they begin.
+/// The heads in these bytes, and the offsets at which they begin.
 fn heads(bytes: &[u8]) -> impl Iterator<Item = (usize, ChunkHead)> {
     let found = memmem::find_iter(bytes, MARKER);
     found.filter_map(|found| Some((found, bytes.get(found..).and_then(decode)?)))
 }
 
-/// The head with which bytes begin.
+/// The head at the beginning of these bytes, if there is one.
 pub fn decode(bytes: &[u8]) -> Option<ChunkHead> {
     ChunkHead::decode(bytes.first_chunk()?).ok()
 }

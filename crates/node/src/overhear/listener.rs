@@ -3,9 +3,9 @@
 //! in part.
 //!
 //! *Which segments:* those addressed to other routers; the driver selects them, because it alone knows all our
-//! addresses. Segments addressed to us arrive by their own connections: if they were overheard as well, they would
+//! addresses. Segments addressed to us arrive on their own connections: if they were overheard as well, they would
 //! cancel requests that are being answered. Traffic to and from our peers is the most useful: a next hop sends our
-//! neighbours what we may request later, and receives what it will send us.
+//! neighbours units that we may request later, and receives units that it will send us.
 //! *Source:* Ditto §4.2, §4.3; §8 for cancelling requests.
 //!
 //! *Who calls it:* the node, which polls what the listener found and hands it to the owners of the units.
@@ -33,14 +33,14 @@ const WAITING_PART: u64 = 2;
 const GROUP_BYTES: u64 = 256 * 1024;
 /// … or after this time, if the group is smaller.
 const GROUP_AFTER: Duration = Duration::from_secs(1);
-/// Bytes on the air that each requested range costs beside its content: the head of a frame, and two numbers in a
-/// want. Overheard bytes are used if they save more.
+/// Bytes on the air that each requested range costs beside its content: a chunk head, and two numbers in a `Want`.
+/// Overheard bytes are used if they save more.
 const RANGE_COST: u64 = ChunkHead::LENGTH as u64 + 6;
 /// A shorter unrequested unit is not kept: its index entry is larger than its content, so a neighbour that sent
 /// many of them would fill memory and disk with few bytes.
 const LENGTH_MIN: usize = 256;
-/// For this long after an unrequested unit was overheard, an object's units are likely to be stored already, and
-/// a peer need not send units before they are requested.
+/// For this long after an unrequested unit was overheard, the units of a new object are likely to be stored already, so
+/// a peer should not send units before they are requested.
 const OVERHEARD_RECENTLY: Duration = Duration::from_secs(60);
 
 /// The delay before the first unit of an object is requested, if parts of the object were overheard after a missed
@@ -48,7 +48,7 @@ const OVERHEARD_RECENTLY: Duration = Duration::from_secs(60);
 /// that has both segments sends both at once; a peer that is still cutting the object sends the second soon.
 const ORDER_AFTER: Duration = Duration::from_millis(50);
 
-/// For each of our requests, the units that the peer need not send any more.
+/// For each request that we sent to a peer, the units that the peer need not send any more.
 pub type TakenBack = BTreeMap<(NodeId, Request), Vec<ChunkId>>;
 
 /// The node's chunks, and the room that it has for more.
@@ -72,7 +72,7 @@ pub struct Listener {
     write_at: Option<Instant>,
     /// The most bytes of unrequested units that wait for the disk.
     waiting_max: u64,
-    /// Until when units of a new object are likely to be stored already.
+    /// Until then, units of a new object are likely to be stored already.
     hope_until: Option<Instant>,
     /// Transfers that request no unit before their second segment arrives, or until this time.
     awaiting: BTreeMap<FetchId, Instant>,
@@ -134,7 +134,7 @@ impl Listener {
         });
     }
 
-    /// When it wants [`handle_timeout`](Self::handle_timeout) to be called, and why.
+    /// When to call [`handle_timeout`](Self::handle_timeout), and for which timer.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
         timer::earliest([
             (Timer::OverheardFlow, self.engine.poll_timeout()),
@@ -155,7 +155,8 @@ impl Listener {
                     self.engine.cancel(now, name, total);
                 }
                 Output::Begun { .. } => {}
-                // The peer will send it; if not, it may be overheard again.
+                // Cancelling is off, so the peer will send the unit. The engine forgets it: should the peer fail, the
+                // unit may be overheard again.
                 Output::Chunk { name, .. } if self.is_left_to_come(here.in_flight, &name) => {
                     self.engine.lost(now, name);
                 }
@@ -171,7 +172,7 @@ impl Listener {
         }
     }
 
-    /// Whether a unit has been requested and requests are not cancelled.
+    /// Whether a unit has been requested and the options forbid to cancel requests.
     fn is_left_to_come(&self, in_flight: &InFlight, name: &ChunkId) -> bool {
         !self.options.cancels && in_flight.contains(name)
     }
@@ -231,22 +232,22 @@ impl Listener {
         std::mem::take(&mut self.group)
     }
 
-    /// This many bytes of unrequested units do not wait for the disk any more.
+    /// Notes that this many bytes of unrequested units do not wait for the disk any more.
     pub fn written(&mut self, bytes: u64) {
         self.report.waiting_bytes -= bytes.min(self.report.waiting_bytes);
     }
 
-    /// The peer need not send this unit in answer to this request any more.
+    /// Notes that the peer need not send this unit in answer to this request any more.
     pub fn take_back(&mut self, asked: (NodeId, Request), name: ChunkId) {
         self.taken_back.entry(asked).or_default().push(name);
     }
 
-    /// The units that peers need not send any more, since the last call.
+    /// Returns and forgets the units noted by [`take_back`](Self::take_back).
     pub fn taken_back(&mut self) -> TakenBack {
         std::mem::take(&mut self.taken_back)
     }
 
-    /// A unit is complete whose content was overheard in part.
+    /// Counts a unit that is complete, if a part of it was overheard before the request.
     pub fn repaired(&mut self, flight: &Flight) {
         let bytes = flight.heard_bytes();
         if bytes == 0 {
@@ -258,9 +259,9 @@ impl Listener {
         self.values.push_back(Heard::NotFromPeer { readers, bytes, mended: bytes });
     }
 
-    /// The overheard part of a unit and the part that a peer sent do not match the unit's name together. The
-    /// overheard sender may have lied and the peer may be honest: the peer is asked for the other bytes too, and
-    /// is then responsible for the whole unit.
+    /// Handles a unit that does not match its name after its overheard part and a peer's part were joined. The
+    /// overheard part may be false and the peer honest: so the peer is asked for the overheard bytes too, and is then
+    /// responsible for the whole unit.
     pub fn misheard(
         &mut self,
         now: Instant,
@@ -276,7 +277,7 @@ impl Listener {
         self.values.extend(in_flight.want_of(&name).map(|want| Heard::Want(id, want)));
     }
 
-    /// Whether a transfer requests no unit for the moment.
+    /// Whether a transfer must not request units yet.
     pub fn is_awaiting(&self, id: FetchId) -> bool {
         self.awaiting.contains_key(&id)
     }
@@ -298,13 +299,13 @@ impl Listener {
         self.hope_until.is_some_and(|until| now < until)
     }
 
-    /// No unit of an object was stored, though we told the peer to send none before it is requested: this cost a
-    /// round trip of one hop. The next object is requested in the usual way.
+    /// Notes that no unit of an object was stored, though we told the peer to send no unit before it is requested: this
+    /// cost a round trip of one hop. The next object is requested in the usual way.
     pub fn hoped_in_vain(&mut self) {
         self.hope_until = None;
     }
 
-    /// The bytes of overheard parts that wait to be joined to the parts that peers send.
+    /// Sets the memory of overheard parts that wait to be joined to the parts that peers send.
     pub fn set_aside(&mut self, now: Instant, bytes: u64) {
         self.report.aside_bytes = bytes;
         self.engine.set_aside(now, usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -334,17 +335,17 @@ impl Listener {
         heard.map_or_else(Vec::new, |heard| heard.parts)
     }
 
-    /// A unit has been requested.
+    /// Tells the engine that a unit has been requested.
     pub fn want(&mut self, now: Instant, name: ChunkId, length: u32) {
         self.engine.want(now, name, length);
     }
 
-    /// Units are no longer requested, and are not stored.
+    /// Tells the engine that units are no longer requested, and are not stored.
     pub fn unwant(&mut self, now: Instant, wants: &[Want]) {
         wants.iter().for_each(|want| self.engine.unwant(now, want.name, want.length));
     }
 
-    /// A unit is stored.
+    /// Tells the engine that a unit is stored.
     pub fn cancel(&mut self, now: Instant, name: ChunkId, length: u32) {
         self.engine.cancel(now, name, length);
     }

@@ -1,9 +1,10 @@
-//! What is remembered of chunks' names after, and before, they are assembled.
+//! What the engine remembers of chunks by name, before they are assembled and afterwards.
 //!
-//! Which chunks were here a moment ago, so that the next hop's transmission of the same is passed over;
-//! which are wanted, though nothing was heard of them yet; and which follow which, because all hops send
-//! them in the same order, as far apart: a head that was missed on one hop can be known from another's,
-//! even if its neighbours' heads were missed there. Manifests tell the same, without any hop.
+//! It remembers which chunks were complete a moment ago, so that the next hop's transmission of the same chunk is
+//! ignored; which chunks are wanted, though nothing was heard of them yet; and which chunks follow each other. All
+//! hops send chunks in the same order, and with the same distances. So a head that was missed on one hop can be
+//! inferred from the order on another hop, even if the heads beside it were missed there. A manifest tells the same
+//! order.
 
 use super::flows::HEAD;
 use super::table::Table;
@@ -11,16 +12,17 @@ use smallvec::{SmallVec, smallvec};
 use std::time::Duration;
 use wire::{ChunkId, Instant};
 
-/// A chunk that was here is not assembled again for this long. After that it may have left the store.
+/// A chunk that was complete is not assembled again for this long. Afterwards the store may have evicted it.
 const HERE: Duration = Duration::from_secs(10);
 
-/// The most steps spent on merging the order that one head tells with the orders that others told.
+/// The most pairs of chunks that are noted to merge the order shown by one head into the known order.
 const STEPS_MAX: usize = 16;
 
-/// So many chunks on either side of where another order was heard than is listed, the list does not count.
+/// Where the order that was heard differs from the listed one, the listed order of this many chunks on either side is
+/// ignored.
 const DIFFERS_NEAR: usize = 4;
 
-/// Least important first: what follows what, what is here, what is wanted.
+/// Ranks of names, the least important first: only the order is known, the chunk was complete, it is wanted.
 const RANKS: usize = 3;
 const WEIGHTS: [u64; RANKS] = [4, 2, 1];
 
@@ -33,18 +35,18 @@ pub struct Named {
     pub total: u32,
 }
 
-/// What is known of a chunk.
+/// Whether a chunk is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It was here a moment ago.
+    /// It was complete, or the node had it, a moment ago: it is not needed.
     Here,
-    /// Somebody waits for it.
+    /// A request waits for it.
     Wanted,
-    /// Neither.
+    /// Neither of the two.
     Other,
 }
 
-/// All names.
+/// The table of names.
 #[derive(Debug)]
 pub struct Names {
     table: Table<ChunkId, Known, RANKS>,
@@ -58,26 +60,28 @@ struct Known {
     after: Option<Step>,
 }
 
-/// From a chunk to another in a stream.
+/// A step from one chunk to the next known chunk before or behind it, in a flow or a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// How many bytes are between the one's last and the other's head.
+    /// How many bytes lie between the two chunks: between the last byte of the first and the head of the second.
     pub gap: u64,
-    /// The other.
+    /// The chunk to which the step leads.
     pub named: Named,
-    /// A manifest says so.
+    /// Whether a manifest lists the two chunks side by side.
     pub listed: bool,
 }
 
 impl Step {
-    /// From the same chunk to another at a gap: how far that is behind this one, if it is.
+    /// Given that chunk `to` lies `gap` bytes from this step's origin: the bytes between this step's chunk and `to`, if
+    /// `to` is the farther one.
     fn rest(&self, gap: u64, to: Named) -> Option<u64> {
         let rest = gap.checked_sub(self.gap + HEAD + u64::from(self.named.total));
-        // The same one elsewhere: they tell of different streams.
+        // The same chunk at two distances: the two orders belong to different flows.
         rest.filter(|_| to != self.named)
     }
 
-    /// Takes the place of another step; what a manifest says stays said when it is heard.
+    /// Replaces another step and returns that one. If both are equal, the new step keeps the mark that a manifest lists
+    /// it.
     fn replace(mut self, there: &mut Option<Self>) -> Option<Self> {
         self.listed |=
             there.is_some_and(|it| Self { listed: self.listed, ..it } == self && it.listed);
@@ -96,7 +100,7 @@ impl Names {
         Table::<ChunkId, Known, RANKS>::cost(names_max)
     }
 
-    /// A chunk is here.
+    /// A chunk is complete, or the node has it.
     pub fn arrived(&mut self, now: Instant, name: ChunkId) {
         self.note(now, name, |known| {
             known.here_until = Some(now + HERE);
@@ -104,14 +108,14 @@ impl Names {
         });
     }
 
-    /// A chunk that was here could not be kept.
+    /// The node could not keep a chunk that was complete.
     pub fn lost(&mut self, now: Instant, name: ChunkId) {
         if self.known(&name).is_some() {
             self.note(now, name, |known| known.here_until = None);
         }
     }
 
-    /// Whether a chunk was here recently; if not, whether a request waits for it.
+    /// Whether a chunk was complete recently; if not, whether a request waits for it.
     pub fn state(&self, now: Instant, name: &ChunkId) -> State {
         match self.known(name) {
             Some(known) if known.here_until.is_some_and(|until| now < until) => State::Here,
@@ -120,7 +124,7 @@ impl Names {
         }
     }
 
-    /// Somebody waits for a chunk, wherever it comes from; or does not any more.
+    /// Notes whether a request of the node waits for a chunk.
     pub fn want(&mut self, now: Instant, name: ChunkId, wanted: bool) {
         if wanted || self.known(&name).is_some() {
             self.note(now, name, |known| {
@@ -156,8 +160,9 @@ impl Names {
         differs(self.after(&first.name), second) || differs(self.before(&second.name), first)
     }
 
-    /// Two chunks are so far apart. What flows have between the two, or beyond them, comes into the same
-    /// order.
+    /// Merges a pair of chunks, `told`, and the gap between them into the known order. Each chunk has at most one step
+    /// in each direction. So if a known chunk lies between the two, the shorter pair takes the place of `told`; and if
+    /// a known step led beyond one of them, the rest of that step is merged as a pair too.
     fn order(&mut self, now: Instant, told: (Named, u64, Named), mut listed: bool) {
         let mut found = smallvec![told] as SmallVec<[_; 2]>;
         for _ in 0..STEPS_MAX {
@@ -173,6 +178,7 @@ impl Names {
             let (mut after, mut before) = (None, None);
             self.note(now, first.name, |known| after = there.replace(&mut known.after));
             self.note(now, second.name, |known| before = back.replace(&mut known.before));
+            // A step that was replaced may have led beyond this pair; its rest is the next pair to merge.
             let beyond = |known: Option<Step>, step: &Step| {
                 let known = known?;
                 Some((known.named, step.rest(known.gap, known.named)?))
@@ -182,19 +188,19 @@ impl Names {
         }
     }
 
-    /// If a chunk is known to be between two, one step less of the way.
+    /// If a known chunk lies between two, the remaining pair: from that chunk to the second, or from the first to it.
     fn between(&self, first: Named, gap: u64, second: Named) -> Option<(Named, u64, Named)> {
         let (after, before) = (self.after(&first.name), || self.before(&second.name));
         let ahead = after.and_then(|it| Some((it.named, it.rest(gap, second)?, second)));
         ahead.or_else(|| before().and_then(|it| Some((first, it.rest(gap, first)?, it.named))))
     }
 
-    /// What follows a chunk.
+    /// The next known chunk behind a chunk.
     pub fn after(&self, name: &ChunkId) -> Option<Step> {
         self.known(name)?.after
     }
 
-    /// What a chunk follows.
+    /// The next known chunk before a chunk.
     pub fn before(&self, name: &ChunkId) -> Option<Step> {
         self.known(name)?.before
     }
@@ -230,7 +236,7 @@ mod tests {
         Named { name: ChunkId([number; 32]), total: LENGTH as u32 }
     }
 
-    /// The chunks behind one, and how far each is from the last.
+    /// The chunks behind one, each with the gap before it.
     fn order(names: &Names, first: u8) -> Vec<(u64, u8)> {
         let mut order = Vec::new();
         let mut at = named(first).name;
@@ -266,7 +272,7 @@ mod tests {
         let listed = |names: &Names, number| names.after(&named(number).name).unwrap().listed;
         names.follows(Instant::ZERO, named(0), 0, named(1));
         assert!(listed(&names, 0) && !listed(&names, 1));
-        // Not if another chunk is heard to follow. Orders that were heard stay.
+        // A different order that is heard replaces the listed one, and a later list does not replace it.
         names.follows(Instant::ZERO, named(0), 0, named(3));
         assert!(!listed(&names, 0));
         names.list(Instant::ZERO, &[named(0), named(1), named(4)]);

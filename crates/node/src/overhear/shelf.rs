@@ -1,7 +1,7 @@
-//! Chunks that are being assembled: finds them, gives out the complete ones, and evicts.
+//! The *shelf*: all chunks that are being assembled. It finds chunks, gives out verified ones, and evicts others.
 //!
-//! *Who calls it:* `hearing.rs`, with bytes of chunks; the engine, with what the node knows of them. *What it never
-//! does:* exceed its memory.
+//! *Who calls it:* `hearing.rs`, with bytes of chunks; the engine, when the node wants a chunk, has it or takes it.
+//! *What it never does:* exceed its memory.
 
 use super::assemble::{Chunk, Judgement, Speaker, Verdict};
 use super::counters::Counters;
@@ -14,40 +14,40 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use wire::Instant;
 
-/// Least important first: hardly begun, begun, almost complete, wanted.
+/// Ranks of chunks, the least important first: hardly begun, begun, at least half heard, wanted.
 const RANKS: usize = 4;
-/// Weights by rank. A chunk that is nearly complete may stay longer, but not for ever: a sender that completes none
-/// could otherwise fill the table. Wanted chunks leave last.
+/// The weight of an entry's age, by rank. A chunk that is at least half heard stays longer, but not for ever: a sender
+/// that completes no chunk could otherwise fill the table. Wanted chunks are evicted last.
 const WEIGHTS: [u64; RANKS] = [64, 4, 1, 0];
-/// A chunk is hardly begun if less than one part in this many was heard. Any usual packet brings more, so heads
-/// with hardly a byte behind them are evicted first.
+/// A chunk is hardly begun if less than one part in this many was heard. Any usual packet brings more, so a chunk with
+/// a head and almost no bytes behind it is evicted first.
 pub const HARDLY: usize = 32;
 
 /// The shelf.
 #[derive(Debug)]
 pub struct Shelf {
     chunks: Table<Named, Chunk, RANKS>,
-    /// What is remembered of names.
+    /// The table of names.
     pub names: Names,
-    /// What chunks take beside the table, in bytes.
+    /// Memory of chunks outside the table, in bytes.
     pub bytes: Meter,
-    /// Bytes that were given out and that the node has not joined yet. They count against the same memory.
+    /// Bytes of overheard parts that the node has taken and not joined yet. They count against `bytes_max` too.
     pub aside: Meter,
     bytes_max: usize,
     /// Outputs for the node.
     pub outputs: VecDeque<Output>,
-    /// What was found of flows.
+    /// Judgements of flows that the engine has not applied yet.
     pub judgements: Vec<(Id, Judgement)>,
 }
 
-/// Where in a chunk bytes belong.
+/// To which chunk bytes belong, and where in it.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Of which chunk.
+    /// The chunk.
     pub named: Named,
-    /// Where they begin.
+    /// The offset of the first byte in the chunk.
     pub at: u64,
-    /// Up to where the same frame has bytes.
+    /// The offset at which the bytes' frame ends.
     pub end: u64,
 }
 
@@ -65,14 +65,15 @@ impl Shelf {
         }
     }
 
-    /// Whether anything is known of a chunk.
+    /// Whether the engine has a chunk's bytes or knows its successor. `|` evaluates both sides, so that both are loaded
+    /// into a cache.
     pub fn knows(&self, named: &Named) -> bool {
         let chunk = self.chunks.find(named).and_then(|id| self.chunks.touched(id));
         let follows = self.names.after(&named.name);
         chunk.is_some() | follows.is_some()
     }
 
-    /// The last byte that was heard of a chunk, if it is there.
+    /// The last byte of a chunk's newest version.
     pub fn tail(&self, id: Id) -> Option<u8> {
         self.chunks.get(id)?.tail()
     }
@@ -82,7 +83,7 @@ impl Shelf {
         Table::<Named, Chunk, RANKS>::cost(chunks_max)
     }
 
-    /// Bytes of this chunk are coming; `None` if it is here already.
+    /// Begins to assemble a chunk, unless it has begun already. `None` if the chunk is not needed.
     pub fn begin(&mut self, now: Instant, named: Named, counters: &mut Counters) -> Option<Id> {
         let state = self.names.state(now, &named.name);
         if state == State::Here {
@@ -101,7 +102,7 @@ impl Shelf {
         id
     }
 
-    /// Adds bytes of a chunk. Returns where the chunk is, unless it has left.
+    /// Adds bytes of a chunk. Returns the chunk's entry; `None` if nothing more of it is needed.
     pub fn hear(
         &mut self,
         now: Instant,
@@ -111,12 +112,14 @@ impl Shelf {
         bytes: &[u8],
         counters: &mut Counters,
     ) -> Option<Id> {
+        // The entry may have been evicted since the frame was claimed; then the chunk begins again.
         let is_there = self.chunks.get(id).is_some();
         let id = if is_there { Some(id) } else { self.begin(now, place.named, counters) };
         let Some((id, chunk)) = id.and_then(|id| Some((id, self.chunks.get_mut(id)?))) else {
             counters.duplicate_bytes += bytes.len() as u64;
             return None;
         };
+        // The fast path uses only reserved memory, so the chunk's cost stays the same.
         let kept = if chunk.go_on(by, place.at, bytes) {
             bytes.len()
         } else {
@@ -134,6 +137,7 @@ impl Shelf {
         let rank = rank(chunk, heard, place.named);
         self.chunks.touch(now, id, rank);
         let is_complete = heard == place.named.total as usize;
+        // The last piece, to be dropped first if a complete version is false.
         let last = place.at..place.at + bytes.len() as u64;
         if is_complete && self.verify(now, id, place.named, &last, counters) {
             return None;
@@ -142,13 +146,13 @@ impl Shelf {
         Some(id)
     }
 
-    /// Sets how many bytes were given out and are not joined yet.
+    /// Sets how many bytes of overheard parts the node has taken and not joined yet.
     pub fn set_aside(&mut self, now: Instant, bytes: usize, counters: &mut Counters) {
         self.aside.set(bytes);
         self.make_room(now, counters);
     }
 
-    /// Whether this many more bytes may be given out: half of the memory is kept for chunks that are still heard.
+    /// Whether the node may take this many more bytes: half of the memory is kept for chunks on the shelf.
     pub fn may_give(&self, bytes: usize) -> bool {
         self.aside.now + bytes <= self.bytes_max / 2
     }
@@ -157,7 +161,7 @@ impl Shelf {
         while self.bytes.now + self.aside.now > self.bytes_max && self.evict(now, counters) {}
     }
 
-    /// Verifies a chunk with a complete version. Returns whether the chunk has left.
+    /// Verifies a chunk with a complete version. Returns whether the chunk was removed.
     fn verify(
         &mut self,
         now: Instant,
@@ -186,6 +190,7 @@ impl Shelf {
                 counters.used_bytes += total;
                 counters.false_bytes += kept.saturating_sub(total);
                 self.names.arrived(now, named.name);
+                // Reserved memory would stay allocated with the output.
                 bytes.shrink_to_fit();
                 self.outputs.push_back(Output::Chunk { name: named.name, bytes: bytes.into() });
             }
@@ -194,7 +199,7 @@ impl Shelf {
         true
     }
 
-    /// Makes room; false if there is nothing to drop.
+    /// Evicts a chunk; false if there is none.
     fn evict(&mut self, now: Instant, counters: &mut Counters) -> bool {
         let worst = self.chunks.worst(now, &WEIGHTS);
         let Some(chunk) = worst.and_then(|id| self.remove(id)) else { return false };
@@ -209,7 +214,7 @@ impl Shelf {
         Some(chunk)
     }
 
-    /// Somebody waits for a chunk, or does not any more.
+    /// Notes whether a request of the node waits for a chunk.
     pub fn want(&mut self, now: Instant, named: Named, wanted: bool) {
         self.names.want(now, named.name, wanted);
         let Some(id) = self.chunks.find(&named) else { return };
@@ -219,7 +224,7 @@ impl Shelf {
         self.chunks.touch(now, id, rank);
     }
 
-    /// A chunk arrived from another source.
+    /// Drops a chunk because the node has it.
     pub fn cancel(&mut self, now: Instant, named: Named, counters: &mut Counters) {
         self.names.arrived(now, named.name);
         let Some(chunk) = self.chunks.find(&named).and_then(|id| self.remove(id)) else { return };
@@ -227,7 +232,7 @@ impl Shelf {
         counters.chunks_cancelled_bytes += chunk.kept;
     }
 
-    /// Chunks that are not complete, and what is missing of each.
+    /// The chunks on the shelf, and the missing ranges of each.
     pub fn unfinished(&self) -> impl Iterator<Item = (Named, Vec<Range<u32>>)> {
         self.chunks.iter().map(|(named, _)| {
             let all = || std::iter::once(0..named.total).collect();
@@ -235,7 +240,7 @@ impl Shelf {
         })
     }
 
-    /// The missing ranges of a chunk of which something was heard.
+    /// The missing ranges of a chunk; `None` if none of its bytes were heard, or if a version of it was false.
     pub fn missing(&self, named: Named) -> Option<Vec<Range<u32>>> {
         let chunk = self.chunks.get(self.chunks.find(&named)?)?;
         if chunk.heard() == 0 || chunk.falsehoods() > 0 {
@@ -245,13 +250,13 @@ impl Shelf {
         Some(missing.map(|range| range.start as u32..range.end as u32).collect())
     }
 
-    /// How many of these bytes were heard of a chunk before, and are the same; `None` if others were.
+    /// How many of these bytes equal bytes of the chunk that were heard before; `None` if any contradict them.
     pub fn agreeing(&self, named: Named, at: u64, bytes: &[u8]) -> Option<usize> {
         let chunk = self.chunks.find(&named).and_then(|id| self.chunks.get(id));
         chunk.map_or(Some(0), |chunk| chunk.agreeing(at, bytes))
     }
 
-    /// Gives out the bytes heard of a chunk, and listens to no more of it.
+    /// Removes a chunk from the shelf and returns the bytes heard of it. No more of it is collected for a while.
     pub fn take(&mut self, now: Instant, named: Named, counters: &mut Counters) -> Option<Heard> {
         let id = self.chunks.find(&named)?;
         let chunk = self.remove(id)?;
@@ -262,7 +267,7 @@ impl Shelf {
         self.names.arrived(now, named.name);
         let blocks = chunk.into_fullest().into_runs();
         let parts = blocks.map(|mut run| {
-            // Room that was kept for more of it would stay with the bytes.
+            // Reserved memory for more bytes would stay allocated with these.
             run.bytes.shrink_to_fit();
             (run.at as u32, Bytes::from(run.bytes))
         });

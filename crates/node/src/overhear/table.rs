@@ -10,15 +10,15 @@ use std::hash::Hash;
 use std::time::Duration;
 use wire::Instant;
 
-/// Which entry; of one that has left, it leads nowhere.
+/// The handle of an entry. It stays invalid after the entry is removed, even if its slot is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id {
     slot: u32,
     generation: u32,
 }
 
-/// An entry does not move up again within this time. Finding its neighbours costs more than all other work, and the
-/// order among recently used entries does not matter.
+/// An entry that has moved to the end of its rank does not move again within this time. Access to its neighbours in
+/// the list costs more than all other work, and the order among recently used entries does not matter.
 const GRAIN: Duration = Duration::from_millis(10);
 
 /// The table. Rank 0 is the lowest.
@@ -28,14 +28,14 @@ pub struct Table<K, V, const RANKS: usize> {
     keyed: Keyed,
     len: usize,
     slots: Vec<Slot<K, V>>,
-    /// Of each slot, when it is to leave: apart, because neighbours in time are no neighbours here, and
-    /// many of these lie together where few slots would.
+    /// For each slot, its links in the list of its rank. They are stored apart from the slots: neighbours in the list
+    /// are far apart in memory, and more links than slots fit into a cache.
     links: Vec<Link>,
     free: u32,
     ranks: [Ends; RANKS],
 }
 
-/// The least and the most recently used of a rank.
+/// The least and the most recently used entry of a rank.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     first: u32,
@@ -53,10 +53,10 @@ struct Slot<K, V> {
 struct Link {
     rank: usize,
     previous: u32,
-    /// Of a free slot, the next free one.
+    /// The next more recently used entry of the rank; for a free slot, the next free slot.
     next: u32,
     touched: Instant,
-    /// When it came to its place.
+    /// When the entry was last moved to the end of its rank.
     placed: Instant,
 }
 
@@ -74,13 +74,13 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         }
     }
 
-    /// The memory of such a table, in bytes, whatever it contains.
+    /// The memory of a table for this many entries, in bytes; it does not depend on the content.
     pub const fn cost(entries_max: usize) -> usize {
         let entry = size_of::<Slot<K, V>>() + size_of::<Link>();
         entries_max * entry + Index::cost(entries_max)
     }
 
-    /// All entries, in no order that means anything.
+    /// All entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.slots.iter().filter_map(|slot| Some((&slot.key, slot.value.as_ref()?)))
     }
@@ -97,36 +97,36 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         self.len
     }
 
-    /// Whether an entry must leave before another can come.
+    /// Whether an entry must be removed before another can be inserted.
     pub fn is_full(&self) -> bool {
         self.len >= self.slots.capacity()
     }
 
-    /// The entry of this key.
+    /// The entry with this key.
     pub fn find(&self, key: &K) -> Option<Id> {
         let is_it = |slot| self.slots.get(slot as usize).is_some_and(|it| it.key == *key);
         self.id(self.index.find(self.keyed.hash(key), is_it)?)
     }
 
-    /// What is there.
+    /// The value of an entry, if it is still present.
     pub fn get(&self, id: Id) -> Option<&V> {
         let slot = self.slots.get(id.slot as usize)?;
         slot.value.as_ref().filter(|_| slot.generation == id.generation)
     }
 
-    /// What is there, to be changed.
+    /// The value of an entry, to be changed.
     pub fn get_mut(&mut self, id: Id) -> Option<&mut V> {
         let slot = self.slots.get_mut(id.slot as usize)?;
         slot.value.as_mut().filter(|_| slot.generation == id.generation)
     }
 
-    /// When it was last of use.
+    /// When an entry was last used.
     pub fn touched(&self, id: Id) -> Option<Instant> {
         self.get(id)?;
         Some(self.links.get(id.slot as usize)?.touched)
     }
 
-    /// Adds an entry that is not there; `None` if the table is full.
+    /// Adds an entry whose key is not in the table; `None` if the table is full.
     pub fn insert(&mut self, now: Instant, key: K, value: V, rank: usize) -> Option<Id> {
         if self.is_full() {
             return None;
@@ -151,7 +151,7 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         self.id(slot)
     }
 
-    /// Takes an entry out.
+    /// Removes an entry and returns its value.
     pub fn remove(&mut self, id: Id) -> Option<V> {
         self.get(id)?;
         self.unlink(id.slot);
@@ -164,7 +164,7 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         slot.value.take()
     }
 
-    /// An entry was of use: it is the last of its rank to leave.
+    /// Notes that an entry was used: it becomes the most recently used of the given rank.
     pub fn touch(&mut self, now: Instant, id: Id, rank: usize) {
         if self.get(id).is_none() {
             return;
@@ -181,8 +181,8 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         self.link(id.slot);
     }
 
-    /// The next to leave: of the least recently used of each rank, the one whose age weighs most. Ages
-    /// of a rank count as often as its weight says.
+    /// The entry to evict next: among the least recently used entries of all ranks, the one with the greatest product
+    /// of its age and the weight of its rank.
     pub fn worst(&self, now: Instant, weights: &[u64; RANKS]) -> Option<Id> {
         let mut worst = None;
         for (ends, weight) in self.ranks.iter().zip(weights) {
@@ -213,7 +213,7 @@ impl<K: Eq + Hash, V, const RANKS: usize> Table<K, V, RANKS> {
         })
     }
 
-    /// Whoever is there now.
+    /// The handle of the entry that is in a slot now.
     fn id(&self, slot: u32) -> Option<Id> {
         Some(Id { slot, generation: self.slots.get(slot as usize)?.generation })
     }
