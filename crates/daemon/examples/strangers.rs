@@ -1,7 +1,7 @@
 //! Peers that ask all they may: the attack of `scripts/bench siege` on a router's port for peers.
 //!
 //! `strangers ADDRESS:PORT URL`: 64 nodes, each with an identity of its own, dial from eight addresses
-//! (10.77.1.2 and following). The even ones ask for 128 objects below URL, which nobody answers, with as
+//! (10.77.1.2 and following). The even ones ask for 128 objects below URL, which no origin serves, with as
 //! many bytes of header fields as they may; they ask anew for what is refused. The odd ones ask for 128
 //! objects that the router has or can have, want all units of them, and take none. Runs until it is ended.
 

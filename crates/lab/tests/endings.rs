@@ -1,4 +1,4 @@
-//! A run leaves nothing behind, whatever ends it.
+//! A run leaves nothing behind, however it ends.
 
 mod lab;
 

@@ -49,7 +49,7 @@ fn streams() -> Vec<Vec<u8>> {
     (0..FLOWS).map(|_| stream()).collect()
 }
 
-/// All segments in the order in which they are heard; of a hundred, so many are missed.
+/// All segments in the order in which they are heard, except `lost_percent` of each hundred.
 fn segments(streams: &[Vec<u8>], lost_percent: u64) -> Vec<Segment<'_>> {
     let mut segments = Vec::new();
     let mut dice = 1_u64;

@@ -171,7 +171,7 @@ impl Access {
         covers(&self.private, plain(address)) && !self.is_direct(address)
     }
 
-    /// Checks a destination by the rules that hold whatever the routes are. This machine's own
+    /// Checks a destination by the rules that do not depend on routes. This machine's own
     /// programs may reach its own addresses.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ fn covers(prefixes: &[Prefix], address: IpAddr) -> bool {
     prefixes.iter().any(|prefix| prefix.covers(address))
 }
 
-/// Addresses that lead to this machine or link whatever the routes are.
+/// Whether an address leads to this machine or link, independently of routes.
 fn is_inward(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local() || v4.is_unspecified(),

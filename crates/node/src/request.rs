@@ -159,7 +159,7 @@ impl Ask {
         control.no_cache || control.max_age == Some(0)
     }
 
-    /// Why a client's request is forbidden whatever the routes and the host's addresses are: then
+    /// Why a client's request is forbidden independently of routes and the host's addresses: then
     /// even a stored response is refused. A peer's request is refused only if this node would have
     /// to dial.
     pub fn forbidden(&self, access: &Access) -> Option<Forbidden> {

@@ -38,7 +38,7 @@ pub enum Timer {
     OverheardWait,
 }
 
-/// Of these timers the one that is due first, and when; at the same instant, the first by [`Timer`]'s order.
+/// The timer that is due first, and when; of those due at the same instant, the first by [`Timer`]'s order.
 pub fn earliest(
     timers: impl IntoIterator<Item = (Timer, Option<Instant>)>,
 ) -> Option<(Instant, Timer)> {

@@ -135,7 +135,7 @@ pub(crate) fn halve<T: Copy + Default + std::ops::Add<Output = T>>(counts: &mut 
 /// The life of a unit is its count of uses, at most three. There are two deviations from the paper,
 /// both because a unit is given its segment before the policy sees it. A unit whose ghost is found
 /// enters the small queue with two uses, which move it to the main queue when its segment is
-/// reclaimed. And each reclaiming frees at least a quarter of its segment, whatever the counts are.
+/// reclaimed. And each reclaiming frees at least a quarter of its segment, for any counts.
 #[derive(Debug)]
 pub(crate) struct S3Fifo {
     /// Fingerprints of units evicted unused from the small queue, in sets; a full set drops its

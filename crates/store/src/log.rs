@@ -93,9 +93,9 @@ impl Log {
     ///
     /// # Errors
     /// [`Error::Version`] if the directory belongs to another version; [`Error::Io`] if it cannot
-    /// be listed. One segment of this version is enough to accept the store, whatever its version
-    /// file holds; that file is then rewritten, if the disk allows. A segment that is damaged or
-    /// cannot be read is not an error: see [`Recovery`].
+    /// be listed. One segment of this version is enough to accept the store, even if its version
+    /// file is wrong or missing; that file is then rewritten, if the disk allows. A segment that is
+    /// damaged or cannot be read is not an error: see [`Recovery`].
     pub fn open(
         files: Arc<dyn Files>,
         options: LogOptions,

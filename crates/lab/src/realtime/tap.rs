@@ -28,7 +28,7 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Tap(File);
 
-/// `linux/if_tun.h`: `TUNSETIFF` and `TUNSETLINK`, of type `int` whatever they are given.
+/// `linux/if_tun.h`: `TUNSETIFF` and `TUNSETLINK`. Both are declared with type `int`, though their arguments differ.
 const TUNSETIFF: Opcode = rustix::ioctl::opcode::write::<i32>(b'T', 202);
 const TUNSETLINK: Opcode = rustix::ioctl::opcode::write::<i32>(b'T', 205);
 

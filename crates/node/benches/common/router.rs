@@ -1,5 +1,5 @@
-//! A router in memory: an engine, a disk that takes everything and is never asked, and an origin that has
-//! one object, whatever it is asked for.
+//! A router in memory: an engine, a disk that stores all writes and is never read, and an origin that answers every
+//! request with the same object.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ const URL: &str = "http://o.test/a";
 /// What an origin's socket gives at a time.
 const PIECE: usize = 16 << 10;
 
-/// So many bytes, none like the other.
+/// A body of this many pseudo-random bytes.
 pub fn content_of(length: usize) -> Bytes {
     let mut body = vec![0; length];
     content::cipher(&[9; 32], &mut body);

@@ -7,7 +7,7 @@
 //!
 //! *How memory is shared:* one peer alone may take all of it. When memory is short, the peer that
 //! holds the most gives back, as long as it holds more than the asking peer would. So every peer
-//! can reach an equal share, whatever the order of requests (max-min fairness: Bertsekas and
+//! can reach an equal share, in any order of requests (max-min fairness: Bertsekas and
 //! Gallager, Data Networks, §6.5.2).
 
 use crate::hasher::Map;

@@ -78,7 +78,7 @@ enum Side {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// Between two messages, or in a head of which `scanned` bytes have been searched for its end in vain.
+    /// Between two messages, or in a head: its first `scanned` bytes do not contain its end.
     Head {
         scanned: usize,
     },

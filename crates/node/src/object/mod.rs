@@ -160,7 +160,7 @@ impl Objects {
         }
     }
 
-    /// A transfer's turn: writes, grants credit, requests units or ends, whatever is possible now.
+    /// A transfer's turn: writes, grants credit, requests units or ends, as far as this is possible now.
     pub fn advance(&mut self, cx: &mut Context, id: FetchId) {
         let is_in_flight = cx.in_flight.has(id);
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };

@@ -11,7 +11,7 @@
 //! 4. else the peer for which that was the longest ago; among peers with neither, the one that
 //!    connected first.
 //!
-//! Of too many accepted connections in the handshake, one leaves too: from a needed address only as a
+//! If too many accepted connections are in the handshake, one of them is closed too: from a needed address only as a
 //! last resort, else from the address that has the most, and the oldest of these.
 
 use super::link::Link;
@@ -27,7 +27,7 @@ use wire::{Instant, NodeId};
 const NEEDED_MAX: usize = 2;
 
 impl Peers {
-    /// Reserves a place for a peer at each of these addresses, of which the first two count.
+    /// Reserves a place for a peer at each of the first two of these addresses.
     pub fn keep_place_for(&mut self, addresses: impl IntoIterator<Item = IpAddr>) {
         let addresses = addresses.into_iter().map(|address| address.to_canonical());
         self.needed = addresses.take(NEEDED_MAX).collect();

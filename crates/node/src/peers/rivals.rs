@@ -1,6 +1,6 @@
 //! Which connection with a peer is kept, where there are several.
 //!
-//! Exactly one is kept, and both sides agree which, in whatever order messages arrive:
+//! Exactly one is kept, and both sides keep the same one, in any order of arriving messages:
 //!
 //! - *The accepting side decides*, when the third message arrives: it accepts with the empty message,
 //!   closes the connection, or lets it wait. The dialling side follows that decision.

@@ -19,11 +19,11 @@ const SURPLUS_OF_PEERS: i64 = 16 * 1024;
 pub enum Pace {
     /// All at once.
     Fast,
-    /// So many bytes each millisecond.
+    /// Reads this many bytes each millisecond.
     Slow(u64),
-    /// Takes so many bytes, then no more.
+    /// Reads this many bytes, then no more.
     Stalls(u64),
-    /// Fast, but leaves when it has so many bytes.
+    /// Fast, but leaves when it has this many bytes.
     Leaves(u64),
 }
 

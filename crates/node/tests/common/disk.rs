@@ -141,7 +141,7 @@ impl Shelf {
         self.catalogue.apply(&[Change::Put { key: to, row, records }]).expect("it does not fail");
     }
 
-    /// Answers after up to so long from now on.
+    /// From now on, each answer takes up to this long.
     pub fn slow_down(&mut self, delay: Duration) {
         self.delay = delay;
     }

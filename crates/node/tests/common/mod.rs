@@ -28,7 +28,7 @@ pub struct Options {
     pub memory_bytes: u64,
     pub store_bytes: u64,
     pub object_bytes_max: u64,
-    /// The disk answers after up to so long, and reads out of order.
+    /// Each answer of the disk takes up to this long, and reads are answered out of order.
     pub disk_delay: Duration,
 }
 

@@ -26,11 +26,11 @@ pub struct Page {
     /// Time between pieces.
     pub pause: Duration,
     pub piece: usize,
-    /// After so many bytes nothing comes for so long.
+    /// After this many bytes, the body pauses for this time.
     pub rests: Option<(usize, Duration)>,
-    /// Ends too early, after so many bytes.
+    /// The body breaks off after this many bytes.
     pub breaks_at: Option<usize>,
-    /// Parts of it do not say of which version they are.
+    /// Responses with a part of the body do not name the version.
     pub bare_parts: bool,
     /// Only for requests with this field.
     pub only_for: Option<(&'static str, String)>,
@@ -38,7 +38,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// So many bytes that no other page has.
+    /// A page with a body of this length, different from all others.
     pub fn of(length: usize) -> Self {
         Self::new(Bytes::from(vec![0; length])).scrambled()
     }
@@ -101,7 +101,7 @@ impl Page {
         self
     }
 
-    /// A head only after so long.
+    /// The head comes after this time.
     pub fn waiting(mut self, time: Duration) -> Self {
         self.head_after = Some(time);
         self
@@ -145,7 +145,7 @@ pub struct Seen {
     pub headers: HeaderMap,
     pub dial: Dial,
     pub caller: Caller,
-    /// Whose content goes with it.
+    /// The exchange whose body goes with the request.
     pub exchange: Option<ExchangeId>,
 }
 
@@ -172,7 +172,7 @@ struct Live {
     grants: Grants,
     /// A piece is on its way.
     busy: bool,
-    /// Nothing more gets through, and nobody is told.
+    /// The connection is dead, but neither side knows it.
     lost: bool,
     /// There will be no head, but this.
     failing: Option<FetchError>,
@@ -195,7 +195,7 @@ pub struct Origin {
     pub seen: Vec<Seen>,
     /// Content bytes sent.
     pub sent: u64,
-    /// Nobody answers.
+    /// The origin cannot be reached.
     pub down: Option<FetchError>,
     /// What is dialled for such a caller fails.
     pub refuses: Option<(Caller, FetchError)>,
@@ -249,7 +249,7 @@ impl Origin {
         }
     }
 
-    /// Gives a page without being asked: a file that somebody puts.
+    /// Begins to send a page that no node requested: a file that a client puts.
     pub fn take(&mut self, id: Asker, page: Page) -> (Duration, Event) {
         self.taken.insert(id);
         let pause = page.pause;
@@ -258,7 +258,7 @@ impl Origin {
         (pause, Event::Piece)
     }
 
-    /// Whether that is what somebody is given.
+    /// Whether this is a file that a client puts.
     pub fn is_taken(&self, id: Asker) -> bool {
         self.taken.contains(&id)
     }

@@ -1,4 +1,4 @@
-//! A transfer that nobody reads any more finishes only if little remains.
+//! A transfer without readers finishes only if little remains.
 
 use crate::net::{Call, Net, Pace, Page};
 

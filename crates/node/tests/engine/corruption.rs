@@ -13,7 +13,7 @@ fn at_rest(length: usize) -> Net {
     net
 }
 
-/// Asks until somebody is served whole; says how often.
+/// Repeats a request until the response is complete; returns the number of requests.
 fn asks_until_whole(net: &mut Net) -> usize {
     (1..10)
         .find(|_| {

@@ -167,7 +167,7 @@ fn a_changed_object_is_fetched_whole_in_the_background() {
 
 #[test]
 fn a_background_revalidation_asks_for_the_whole_whatever_the_client_asked() {
-    // Whoever joins it asked for the whole, too.
+    // Requests that join it asked for the whole, too.
     let page = || Page::of(90_000).with("cache-control", "max-age=5, stale-while-revalidate=60");
     let calls: [fn() -> Call; 3] = [
         || Call::get(URL).with("range", "bytes=5-9"),

@@ -81,7 +81,7 @@ fn conditions_without_a_stored_object_are_the_origins_to_judge() {
 #[test]
 fn a_304_that_speaks_of_another_version_confirms_nothing() {
     let mut net = stale(Page::of(70_000).etag("a"));
-    // Answers 304 to whatever condition, for a version that we do not have.
+    // Answers 304 for a version that we do not have, though the condition names another.
     net.origin.put(URL, Page::of(70_000).etag("b").fresh(10));
     net.origin.add(URL, Page::of(0).etag("b").status(304).only_for("if-none-match", "\"a\""));
     let again = net.get(URL);

@@ -1,4 +1,4 @@
-//! Memory stays bounded whatever clients do, and those that read are served.
+//! Stalled and slow clients use bounded memory, and clients that read are served.
 
 use crate::net::{Call, Net, Options, Pace, Page};
 

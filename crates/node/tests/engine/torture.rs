@@ -1,6 +1,6 @@
 //! Chance: many clients, objects, variants, ranges, changes and failures at once. What must always
-//! hold is checked by `net` at every step; here, that nobody waits for ever and nothing stale is
-//! given as fresh.
+//! hold is checked by `net` at every step. This file checks that no client waits for ever, and that no stale response
+//! is given as fresh.
 
 use crate::net::{Call, Client, Dice, Net, Options, Pace, Page, judge, noise};
 use http::Method;
@@ -8,9 +8,9 @@ use node::FetchError;
 use std::time::Duration;
 
 const URLS: u64 = 12;
-/// Every object is fresh for so many seconds.
+/// Every object is fresh for this many seconds.
 const FRESH: u64 = 20;
-/// And some may be used while they are revalidated for so many seconds more.
+/// Some may be used for this many seconds more, while they are revalidated.
 const WHILE_REVALIDATED: i64 = 30;
 
 #[test]
@@ -38,7 +38,7 @@ fn nothing_stale_or_private_was_shared(client: &Client) {
     }
 }
 
-/// A world after so many things have happened in it.
+/// A world after `steps` random events.
 pub fn run(seed: u64, steps: usize) -> Net {
     run_watched(seed, steps, false)
 }

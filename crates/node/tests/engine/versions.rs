@@ -1,4 +1,4 @@
-//! Who reads a version to its end gets it, whatever has taken its place meanwhile.
+//! A client that reads a version gets all of it, even if another version replaces it meanwhile.
 
 use crate::net::{Call, Net, Options, Pace, Page};
 use http::Method;

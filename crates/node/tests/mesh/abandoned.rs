@@ -1,4 +1,4 @@
-//! What nobody reads any more stops, unless little of it remains.
+//! A transfer without readers stops, unless little of it remains.
 
 use crate::net::{Call, Mesh, Pace, Page, Plan};
 

@@ -54,7 +54,7 @@ fn many_readers_of_half_heard_objects_keep_to_the_budget() {
     }
     // It was worth it as long as there was room.
     assert!(most > BUDGET / 4, "{most}");
-    // When nobody waits any more, all of it is free again.
+    // When no client waits any more, all of it is free again.
     for id in 0..mesh.clients().len() {
         mesh.leave(id);
     }

@@ -1,5 +1,5 @@
-//! What peers make a node hold has its part of the memory, however many they are and whatever they ask; who
-//! asks little finds room beside those who ask all they may.
+//! Requests of peers use a bounded part of a node's memory, for any number of peers and requests; a peer that asks
+//! little gets memory beside peers that ask as much as they may.
 
 use crate::net::{Heard, Mesh, Page, Plan, address, ask};
 use node::Report;

@@ -1,5 +1,5 @@
-//! A way that is slow because many use it is not a dead one: whoever waits long enough gets all, and
-//! nothing is asked for twice meanwhile.
+//! A path that is slow because many transfers share it is not dead: every client that waits long enough gets its whole
+//! response, and nothing is requested twice meanwhile.
 
 use crate::net::{Call, Mesh, Page, Plan};
 use std::time::Duration;

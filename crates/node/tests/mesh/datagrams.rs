@@ -4,7 +4,8 @@ use crate::net::{Mesh, PORT, Plan, Port, address};
 use bytes::Bytes;
 use std::net::SocketAddr;
 
-/// 0 sends one to 2; answers what came to whom after so many milliseconds.
+/// 0 sends a datagram to 2. Returns the datagrams that arrived within this many milliseconds, with sender and
+/// receiver.
 fn come(mesh: &mut Mesh, millis: u64) -> Vec<(SocketAddr, usize, Bytes)> {
     let to = SocketAddr::new(address(2), PORT);
     mesh.send_datagram(0, to, Bytes::from_static(b"who has it?"));
@@ -31,7 +32,7 @@ fn a_datagram_is_lost_where_nothing_passes_or_nobody_listens() {
     mesh.cut(0, 1);
     assert_eq!(come(&mut mesh, 100), []);
     mesh.mend(0, 1);
-    // Whoever begins meanwhile is not whom it was meant for.
+    // A node that starts while the datagram is on its way does not get it.
     mesh.send_datagram(0, SocketAddr::new(address(2), PORT), Bytes::new());
     mesh.restart(2);
     mesh.pass_millis(100);

@@ -233,7 +233,7 @@ fn where_the_gateway_is_not_known_the_next_hop_says_where_it_is() {
 #[test]
 fn without_a_known_gateway_and_a_next_hop_that_answers_one_goes_directly() {
     let mut mesh = with_page(Mesh::asleep(&Plan::default(), &[0, 1]));
-    // Nobody was ever at 1 who could say where the gateway is.
+    // 1 never runs, so no node tells 2 the address of the gateway.
     mesh.start(0);
     mesh.start(2);
     mesh.route(2, via(1, None, 2));

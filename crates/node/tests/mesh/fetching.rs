@@ -200,7 +200,7 @@ fn what_is_here_does_not_hold_back_what_is_missing() {
     mesh.get(0, OTHER);
     let id = mesh.get(1, OTHER);
     assert!(mesh.client(id).is_ok(), "{}", mesh.cache(id));
-    // By windows of 256 KiB, whatever of them is here, it would take 16 round trips.
+    // If stored bytes counted in the windows of 256 KiB, it would take 16 round trips.
     assert!(mesh.took(id) < 2 * LATENCY * 7, "{:?}", mesh.took(id));
     mesh.done();
 }

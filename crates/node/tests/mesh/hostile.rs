@@ -22,7 +22,7 @@ fn between(play: impl FnOnce() -> Box<dyn FnMut(Said) -> Vec<Said>>) -> Mesh {
     mesh
 }
 
-/// 1 answers by itself; nobody knows whom to believe.
+/// 1 is a liar that answers 2 itself. No gateway's key is configured, so 2 cannot tell which signer to trust.
 fn alone(play: impl FnMut(&Peers, Message) -> Vec<Said> + 'static) -> Mesh {
     let mut mesh = Mesh::chain(3);
     mesh.start_liar(1, author(play));
@@ -35,7 +35,7 @@ fn served_all_the_same(mut mesh: Mesh) -> Mesh {
     let id = mesh.get(2, URL);
     assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id));
     assert!(mesh.took(id) < Duration::from_secs(30), "{:?}", mesh.took(id));
-    // Whoever lies may leave its requests standing for as long as it is there.
+    // A liar may leave its requests open as long as it runs.
     mesh.kill(1);
     mesh.done();
     mesh
@@ -248,7 +248,7 @@ fn liar_of(body: Bytes, mut bend: impl FnMut(Vec<Said>) -> Vec<Said> + 'static) 
 
 #[test]
 fn a_manifest_without_an_end_takes_no_memory_without_an_end() {
-    // Each segment follows the one before, and is signed; nobody gave credit for so many.
+    // Each segment follows the one before, and is signed; but there are more than 2 gave credit for.
     let mut mesh = alone(|peers, message| match message {
         Message::Get(ask) => Forged::endless(peers, URL, 300).told(ask.request),
         _ => Vec::new(),
@@ -394,7 +394,7 @@ fn who_wants_again_what_it_waits_for_is_not_left_and_who_wants_too_much_is() {
     }
 }
 
-/// Asks 1 for one more thing, wants units that nobody has, and takes some of it back.
+/// Sends 1 one more request, wants units that do not exist, and cancels some of these wants.
 fn is_greedy(now: Instant, peers: &mut Peers, number: u32) {
     let Some(peer) = peers.at(address(1)) else { return };
     let ask = ask(number, &format!("http://o.test/{number}"));

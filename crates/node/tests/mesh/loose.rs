@@ -5,7 +5,7 @@ use std::time::Duration;
 
 const URL: &str = "http://o.test/a";
 
-/// A stream that falls silent after so many bytes, for so long.
+/// A stream that pauses behind byte `at` for this time.
 fn resting(length: usize, at: usize, time: Duration) -> Page {
     Page::of(length).fresh(600).chunked().resting(at, time)
 }

@@ -273,7 +273,7 @@ fn the_head_of_what_is_elsewhere_is_asked_for_like_the_rest_and_brings_nothing()
         assert!(client.end == Some(End::Finished) && client.content.is_empty());
         mesh.pass_seconds(5);
         assert_eq!((mesh.data(0, 4), mesh.report(4).fetches), (0, 0));
-        // Whoever reads at the same time has all of it, whoever came first.
+        // All clients that read at the same time get all of it, in any order of their requests.
         let calls = [Call::head(&named::uri(&name)), Call::get(&named::uri(&name))];
         let ids = [0, 1, 0].map(|it| mesh.call(4, calls[it].clone()));
         mesh.finish();
@@ -284,7 +284,7 @@ fn the_head_of_what_is_elsewhere_is_asked_for_like_the_rest_and_brings_nothing()
             assert!(client.end == Some(End::Finished) && client.content.is_empty());
         }
         assert_eq!(mesh.report(4).asks_out, 2, "one for the head alone, one for all three");
-        // What nobody has has no head either.
+        // A HEAD for an object that no router has fails too.
         let id = mesh.call(4, Call::head(&named::uri(&Oid([7; 32]))));
         mesh.finish();
         assert_eq!(mesh.client(id).status(), 504);

@@ -77,7 +77,7 @@ fn says(question: &[u8], holder: IpAddr) -> Bytes {
     [question, &holder.octets()].concat().into()
 }
 
-/// A mesh with an oracle that names one address, or is silent. The holder has the page, and nobody else.
+/// A mesh with an oracle that names one address, or is silent. Only the holder has the page.
 fn mesh(named: Option<IpAddr>) -> (Mesh, Watched) {
     let mut mesh = Mesh::asleep(&Plan::default(), &[0, 1, 2, 1, 2]);
     let scheme = Watched(Rc::new(RefCell::new(ByOracle::new((address(ORACLE), PORT).into()))));
@@ -163,7 +163,7 @@ fn who_is_named_in_vain_costs_time_and_nothing_else() {
         let id = mesh.get(ASKER, URL);
         assert!(mesh.client(id).is_ok(), "{named}: {:?}", mesh.client(id).head);
         assert_eq!(mesh.origin.askers(URL), [0, 0], "{named}");
-        // So long a dialled node is waited for.
+        // The limit is the time that a node waits for a router that it dialled.
         assert!(mesh.took(id) < Duration::from_secs(11), "{named}: {:?}", mesh.took(id));
         assert_eq!(scheme.count(), 0);
         mesh.done();

@@ -1,5 +1,5 @@
-//! Nodes that hear what their neighbours send each other: what was heard is not asked for, what was half
-//! heard is mended, and nobody who sends false or useless things does any harm.
+//! Nodes that overhear what their neighbours send each other: a unit that was heard is not requested, only the missing
+//! bytes of a unit that was heard in part are requested, and senders of false or useless units do no harm.
 
 use crate::net::{Call, Mesh, Page, Plan, Relay, Said, Stranger, cut, noise};
 use bytes::Bytes;
@@ -10,8 +10,8 @@ use wire::ChunkId;
 const URL: &str = "http://o.test/a";
 const LENGTH: usize = 1_000_000;
 
-/// Routers 1 and 2 are both behind 0, and 2 hears what 0 sends to 1, but so many segments in a thousand. It
-/// has the memory for it that a daemon has if nobody says how much.
+/// Routers 1 and 2 are both behind 0, and 2 hears what 0 sends to 1, except this many segments in a thousand. It has a
+/// daemon's default memory for overhearing.
 fn siblings(lost_in_thousand: u64, seed: u64) -> Mesh {
     let plan = Plan { overhear: Some(8 << 20), ..Plan::listening() };
     let mut mesh = Mesh::tree_of(&plan.seeded(seed), &[0, 0]);
@@ -20,7 +20,7 @@ fn siblings(lost_in_thousand: u64, seed: u64) -> Mesh {
     mesh
 }
 
-/// The same when nobody has heard anything yet, and the units of the object.
+/// The same mesh, but 2 has heard nothing; and the units of the object.
 fn unheard() -> (Mesh, Vec<(ChunkId, Bytes)>) {
     let mut mesh = siblings(1000, 1);
     let id = mesh.get(1, URL);
@@ -94,7 +94,7 @@ fn what_was_overheard_rests_on_disk() {
     mesh.done();
 }
 
-/// Some of the segments of an object are not heard; so many bytes of it were in none that were.
+/// A mesh in which 2 missed some segments of an object, and how many bytes of its units it missed.
 fn half_heard(lost_in_thousand: u64, seed: u64) -> (Mesh, u64) {
     let mut mesh = siblings(lost_in_thousand, seed);
     mesh.get(1, URL);
@@ -142,8 +142,8 @@ fn what_is_missing_of_an_object_is_asked_for_in_few_round_trips() {
     mesh.get(1, URL);
     let id = mesh.get(2, URL);
     assert!(mesh.client(id).is_ok() && mesh.report(2).overheard.repaired_units > 150);
-    // By windows of 256 KiB, whatever of them was heard, it would take 16; where what was heard counts half, 10.2
-    // with the time that the bytes take.
+    // If overheard bytes counted fully in the windows of 256 KiB, it would take 16 round trips; if they counted half,
+    // 10.2, including the time that the bytes take.
     assert!(mesh.took(id) < 2 * LATENCY * 39 / 4, "{:?}", mesh.took(id));
     mesh.done();
 }

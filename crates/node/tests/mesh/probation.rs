@@ -1,4 +1,4 @@
-//! What was overheard and what nobody asked for does no harm, however much it is.
+//! Overheard units that no client requested do no harm, in any number.
 
 use crate::net::{Call, Mesh, Page, Plan, Stranger, cut, noise};
 
@@ -14,7 +14,7 @@ fn listening() -> Mesh {
     mesh
 }
 
-/// Node 1 hears so many units that nobody asks for, always the same of one kind.
+/// Node 1 hears `count` units that no client requests. Each kind always gives the same units.
 fn flood(mesh: &mut Mesh, stranger: &mut Stranger, kind: u64, count: u64, length: usize) {
     for number in 0..count {
         let unit = noise(kind * 10_000 + number, length);
@@ -61,7 +61,7 @@ fn what_is_asked_for_before_it_is_written_is_on_probation_no_more() {
             assert_eq!(came(&mut mesh), 0);
         }
         flood(&mut mesh, &mut stranger, 1, 2000, 10_000);
-        // Of a segment of which all is used, a quarter leaves when its turn has come.
+        // When a segment is reclaimed and all of its units were used, a quarter of it is evicted.
         let came = came(&mut mesh) as usize;
         assert!(if is_asked_for { came < LENGTH / 3 } else { came == LENGTH }, "{came}");
         mesh.done();

@@ -1,13 +1,13 @@
-//! Large transfers, while disks, clients and origins take their time at random: as long as somebody reads,
-//! something comes.
+//! Large transfers, with random delays of disks, clients and origins: as long as any client reads, some client makes
+//! progress.
 
 use crate::net::{Call, Dice, Mesh, Page, Plan, noise};
 use std::time::Duration;
 
 const URL: &str = "http://o.test/a";
-/// So much as the daemon reads at once.
+/// As many bytes as the daemon reads at once.
 const PIECE_MAX: u64 = 64 * 1024;
-/// Nobody waits longer than this for the next bytes; the disks work well after a fourth of it.
+/// The next bytes may take no longer than this; the disks are fast again after a fourth of it.
 const TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A router's memory and links, and an origin, as the dice will.

@@ -1,5 +1,5 @@
-//! Records that a peer makes up, or gives for others than they are: nobody gets them for something else,
-//! and nothing stops because of them.
+//! Records that a peer forges or sends under another name: no client gets one as the response to another request, and
+//! no transfer stops because of them.
 
 use crate::net::{Call, Forged, Heard, Mesh, Page, Plan, Relay, Said, ask, author, noise};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ const URL: &str = "http://o.test/a";
 const OTHER: &str = "http://o.test/b";
 const LENGTH: usize = 300_000;
 
-/// 1 answers 2 by itself; nobody knows whom to believe.
+/// 1 is a liar that answers 2 itself. No gateway's key is configured, so 2 cannot tell which signer to trust.
 fn alone(play: impl FnMut(&node::testing::Peers, Message) -> Vec<Said> + 'static) -> Mesh {
     let mut mesh = Mesh::chain(3);
     mesh.start_liar(1, author(play));

@@ -1,6 +1,6 @@
 //! Chance: meshes of any shape, pages and clients of all kinds, and everything that can break. What
-//! must always hold is checked by `net` at every step; here, that everybody gets an end, the right
-//! bytes or an honest error, and that nothing is left behind.
+//! must always hold is checked by `net` at every step. This file checks that each client gets the right bytes or an
+//! honest error, and that nothing is left behind.
 
 use crate::net::{
     Call, Client, Dice, Mesh, Pace, Page, Plan, Stranger, cut, gateway, judge, noise, via,
@@ -35,7 +35,7 @@ struct World {
     mesh: Mesh,
     dice: Dice,
     parents: Vec<usize>,
-    /// Somebody who is no machine of the mesh, and says what it likes.
+    /// A sender outside the mesh, which sends true and false units.
     stranger: Stranger,
     lies: Dice,
 }

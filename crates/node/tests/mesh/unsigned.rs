@@ -79,7 +79,7 @@ fn shortener(to_nothing: bool) -> Play {
 }
 
 fn over(mut mesh: Mesh) {
-    // Whoever lies may leave its requests standing for as long as it is there.
+    // A liar may leave its requests open as long as it runs.
     mesh.kill(1);
     mesh.done();
 }
@@ -171,7 +171,7 @@ fn a_body_that_pauses_breaks_off_where_the_gateway_cannot_be_reached() {
     let mut mesh = behind_a_liar(1, forger(), stream());
     mesh.origin.put("http://o.test/b", Page::of(1_000).fresh(600));
     mesh.get(2, "http://o.test/b");
-    // The gateway goes on with the liar, and nobody else can connect.
+    // The gateway keeps its connection with the liar, but accepts no new ones.
     mesh.links.ground.ports[0] = Port::Refuses;
     let id = mesh.get(2, URL);
     assert!(mesh.client(id).is_broken(), "{:?}", mesh.client(id).end);

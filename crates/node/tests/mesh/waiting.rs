@@ -1,5 +1,4 @@
-//! Nobody waits without an end: for who says nothing more, for who was told too little, for an origin
-//! that takes its time.
+//! Every wait ends: for a peer that falls silent, for a peer that got too little to continue, and for a slow origin.
 
 use crate::net::{Call, Forged, Heard, Mesh, Pace, Page, Plan, Said, ask, author, noise};
 use content::Segment;
@@ -9,7 +8,7 @@ use wire::peer::{Get, Message, Opaque, Outcome};
 const URL: &str = "http://o.test/a";
 const LENGTH: usize = 300_000;
 
-/// 1 answers 2 by itself; nobody knows whom to believe.
+/// 1 is a liar that answers 2 itself. No gateway's key is configured, so 2 cannot tell which signer to trust.
 fn alone(play: impl FnMut(&node::testing::Peers, Message) -> Vec<Said> + 'static) -> Mesh {
     let mut mesh = Mesh::chain(3);
     mesh.start_liar(1, author(play));
@@ -18,7 +17,7 @@ fn alone(play: impl FnMut(&node::testing::Peers, Message) -> Vec<Said> + 'static
     mesh
 }
 
-/// The client of 2 was given up in time, or served by somebody else.
+/// The response to the client of 2 was broken off in time, or came from another source.
 fn ends_within(mut mesh: Mesh, seconds: u64) {
     let id = mesh.get(2, URL);
     assert!(mesh.client(id).is_broken() || mesh.client(id).is_ok(), "{:?}", mesh.client(id));

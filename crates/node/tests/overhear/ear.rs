@@ -1,4 +1,4 @@
-//! Somebody who hears: the engine, what came out of it, and ways to make what it hears.
+//! A listener: the engine and its outputs, and functions that make the segments that it hears.
 
 use bytes::Bytes;
 use node::overhear::{Counters, Options, Output, Overhear};
@@ -150,7 +150,7 @@ fn address(host: u8, port: u16) -> SocketAddr {
     (Ipv4Addr::new(10, 0, 0, host), port).into()
 }
 
-/// A chunk of so many bytes, another one for each seed.
+/// A chunk of `length` bytes; each seed gives another one.
 pub fn chunk(seed: u64, length: usize) -> Bytes {
     let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let byte = || {
@@ -163,7 +163,7 @@ pub fn chunk(seed: u64, length: usize) -> Bytes {
     std::iter::repeat_with(byte).take(length).collect::<Vec<_>>().into()
 }
 
-/// So many chunks of 8 KiB.
+/// One chunk of 8 KiB for each seed.
 pub fn chunks(seeds: std::ops::Range<u64>) -> Vec<Bytes> {
     seeds.map(|seed| chunk(seed, 8192)).collect()
 }

@@ -80,7 +80,7 @@ fn half_chunks_that_never_go_on_do_not_stay_for_ever() {
         ear.hear_all(&all[..5]);
     }
     ear.wait(Duration::from_millis(100));
-    // Many true flows at once, of which each has to wait for all others between two segments.
+    // Many honest flows at once. Between two segments of a flow, one of each other flow is heard.
     let flows: Vec<_> = (0..).zip(&sent).map(|(i, it)| segments(5_000 + i, &frame(it))).collect();
     for i in 0..6 {
         flows.iter().for_each(|flow| ear.hear(&flow[i]));

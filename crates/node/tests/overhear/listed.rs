@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use wire::ChunkId;
 
-/// What a router has for overhearing, if nobody says how much.
+/// The default memory of a router for overhearing, in bytes.
 const USUAL: usize = 8 << 20;
 
 /// Chunks of about 8 KiB that make a megabyte.
@@ -17,7 +17,7 @@ fn object(seed: u64) -> Vec<Bytes> {
     (0..).zip(lengths).map(|(i, length)| chunk(seed * 1000 + i, length)).collect()
 }
 
-/// Those segments of a stream that are heard if so many of a thousand are missed.
+/// The segments of a stream that are heard, if `missed_in_1000` of a thousand are missed.
 fn some(all: Vec<Heard>, missed_in_1000: u64, seed: u64) -> Vec<Heard> {
     let dice = chunk(seed << 32 | missed_in_1000, 2 * all.len());
     let rolls = dice.chunks_exact(2).map(|it| u64::from(u16::from_be_bytes([it[0], it[1]])));

@@ -1,10 +1,10 @@
 //! Random streams against an oracle with unlimited memory and hindsight: it knows what was sent, so it
-//! knows of each byte that was heard which chunk's it is.
+//! knows to which chunk each heard byte belongs.
 //!
-//! What holds exactly: every chunk of whose bytes each was heard behind a head that was heard, on whatever
-//! flow and in whatever order, comes out. What holds nearly: of the chunks whose bytes were all heard,
-//! behind a head or not, 98 % of the bytes come out, because nearly all missed heads are known from another
-//! flow.
+//! One property holds exactly: if each byte of a chunk was heard behind a head that was heard too, on any
+//! flow and in any order, the engine gives out the chunk. Another holds nearly: if all bytes of a chunk were heard,
+//! behind a head or not, the engine gives it out; this is so for 98 % of the bytes, because the order in another flow
+//! identifies nearly all missed heads.
 
 use crate::ear::{AMPLE, Ear, HEAD, Heard, chunk, frame};
 use bytes::Bytes;
@@ -34,7 +34,7 @@ enum Fate {
     Heard,
     Missed,
     Twice,
-    /// Heard so many segments later.
+    /// Heard this many segments later.
     Late(usize),
     Corrupt,
 }
@@ -224,7 +224,7 @@ proptest! {
         // The ear verifies each chunk, and the budget after each segment.
         let (sent, budget) = (sent(&lengths), if is_small { 0 } else { AMPLE });
         let (mut ear, _) = listen(budget, &hops, &sent, is_listed);
-        // The truth, once it is heard, comes out whatever was said before.
+        // True bytes, once they are heard, give the chunks, independently of the false bytes before.
         let fates = vec![Fate::Heard];
         let clear = Hop { isn: 9, first: 0, mss: 1448, start: 1448, fates, again: false };
         clear.heard(99, &sent).iter().for_each(|(heard, _)| ear.hear(heard));
@@ -235,8 +235,8 @@ proptest! {
     }
 }
 
-/// How much of what an oracle has comes out, in bytes: hops of which so many of a thousand segments are
-/// lost. And how much of it cannot, because no hop brought the head.
+/// The share of the oracle's bytes that the engine gives out, if each hop loses `lost_in_1000` of a thousand segments;
+/// and the share that it cannot give out, because the chunk's head was heard on no hop.
 fn share(hops: u64, lost_in_1000: u64) -> (f64, f64) {
     let (mut found, mut nameless, mut possible) = (0, 0, 0);
     for run in 0..8_u64 {

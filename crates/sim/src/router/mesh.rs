@@ -258,7 +258,7 @@ fn readers(
 }
 
 /// The settings of all machines' network stacks. Two of them are Linux's, for which the daemon is made,
-/// whatever the scenario says: acknowledgements are delayed by 40 ms at most, and small segments wait for
+/// even if the scenario differs: acknowledgements are delayed by 40 ms at most, and small segments wait for
 /// earlier ones to leave the machine. With ns-3's delay of 200 ms, each single segment of the origin would
 /// look like an origin that pauses.
 fn config(scenario: &Scenario) -> net::Config {

@@ -61,7 +61,7 @@ impl Preamble {
     ///
     /// # Errors
     ///
-    /// [`FrameError::Version`] if the version is another, whatever the other bytes are;
+    /// [`FrameError::Version`] if the version is another, even if the other bytes are malformed;
     /// [`FrameError::Malformed`] if these bytes are not a preamble.
     pub fn decode(bytes: &[u8; Self::LENGTH]) -> Result<Self, FrameError> {
         let mut reader = Reader(bytes);

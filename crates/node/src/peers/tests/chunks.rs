@@ -16,7 +16,7 @@ fn frame(fill: u8, length: u32) -> (ChunkHead, Bytes) {
     (head, Bytes::from(vec![fill; length as usize]))
 }
 
-/// Two peers, of which the first has opened a data connection.
+/// Two peers. The first has opened a data connection.
 fn pair() -> (Net, [NodeId; 2]) {
     let mut net = Net::new([node(1, 1, None), node(2, 2, None)], &[20]);
     net.dial(0, 1);

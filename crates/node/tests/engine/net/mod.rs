@@ -218,7 +218,7 @@ impl Net {
         self.pass(Duration::from_secs(seconds));
     }
 
-    /// Nobody is served any more, and nothing is left of those who were.
+    /// Runs until no client is served, and checks that no state is left behind.
     pub fn done(&mut self) {
         self.settle();
         let report = self.report();

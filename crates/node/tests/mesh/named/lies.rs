@@ -212,7 +212,7 @@ fn a_flood_of_hints_is_bounded_and_leaves_the_others_theirs() {
 fn two_that_lead_to_each_other_lead_nowhere_and_that_is_said() {
     let mut mesh = branches(&Plan::default());
     let name = Oid([7; 32]);
-    // 4 says that it leads there, and asks back whoever asks it.
+    // 4 announces that it leads to the object, and answers each request by sending the same request back.
     mesh.start_liar(
         4,
         author(move |peers, message| match message {

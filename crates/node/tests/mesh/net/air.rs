@@ -1,5 +1,5 @@
-//! What machines hear of others' transfers: the bytes of data connections, as TCP segments, less those that
-//! are lost; and what somebody says into the air who is no machine of the mesh.
+//! What machines overhear: the bytes of other machines' data connections, as TCP segments, except those that are lost;
+//! and the segments of a stranger, which is no machine of the mesh.
 
 use super::ground::{PORT, address};
 use crate::common::Dice;
@@ -43,16 +43,16 @@ impl Ear {
     }
 }
 
-/// All who listen.
+/// All machines that listen.
 #[derive(Default)]
 pub struct Air {
     ears: BTreeMap<usize, Ear>,
-    /// All bytes that passed since somebody listens, by who sent them to whom.
+    /// All bytes that passed since the first machine listens, by sender and receiver.
     passed: BTreeMap<(SocketAddr, SocketAddr), Vec<u8>>,
 }
 
 impl Air {
-    /// A machine hears from now on what others send each other, but so many segments in a thousand.
+    /// From now on, a machine hears what others send each other, except this many segments in a thousand.
     pub fn listen(&mut self, node: usize, lost_in_thousand: u64, seed: u64) {
         self.ears.insert(node, Ear { lost_in_thousand, seed });
     }
@@ -121,7 +121,7 @@ fn segments(from: SocketAddr, to: SocketAddr, at: u64, bytes: &Bytes) -> Vec<Ove
     segments
 }
 
-/// Somebody who sends whatever it likes to somebody else, for others to hear.
+/// A sender outside the mesh. Machines of the mesh overhear what it sends to another address.
 pub struct Stranger {
     port: u16,
     sent: u64,

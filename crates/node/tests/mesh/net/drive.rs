@@ -19,9 +19,9 @@ use wire::Instant;
 
 /// No test needs more events than this: one that does goes round in circles.
 const EVENTS_MAX: u64 = 5_000_000;
-/// Who waits for an origin that nothing comes from gives up after so long.
+/// A driver gives up an origin that sends nothing for this long.
 const ORIGIN_TIMEOUT: Duration = Duration::from_secs(20);
-/// What was fresh when it set out may be so late.
+/// A response that was fresh when it was sent may arrive this many seconds late.
 const LATE: u64 = 2;
 /// How often it is looked whether the way to the origin is there again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -241,7 +241,7 @@ impl Mesh {
         }
     }
 
-    /// A datagram sets out from a machine; it is lost if it cannot arrive, and nobody is told.
+    /// Sends a datagram from a machine. If it cannot arrive it is lost, and no node is told.
     pub fn send_datagram(&mut self, from: usize, to: SocketAddr, bytes: Bytes) {
         let ground = &self.links.ground;
         let target = ground.at(to).filter(|target| ground.ports[*target] == Port::Open);

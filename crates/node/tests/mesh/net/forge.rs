@@ -49,7 +49,8 @@ impl Forged {
         forged
     }
 
-    /// What one says who has the object that is published with these bytes, and its name. Nobody signs.
+    /// The name of the object that is published with these bytes, and the messages of a router that has it. They carry
+    /// no signature.
     pub fn named(body: &Bytes) -> (Oid, Self) {
         let (cut, units) = cut(body);
         let none = Signature([0; 64]);
@@ -93,8 +94,7 @@ impl Forged {
         forged
     }
 
-    /// A record of units of which each is listed with this length, whatever its own is; a segment for
-    /// each.
+    /// A record of these units. Each is listed with the given length, which may be false, in a segment of its own.
     pub fn listing(peers: &Peers, url: &str, units: &[(u32, Bytes)]) -> Self {
         let mut forged = Self::new(peers, url, &Bytes::new());
         let mut builder = ManifestBuilder::new(Profile::DEFAULT);

@@ -7,13 +7,13 @@ use std::net::{IpAddr, SocketAddr};
 /// The port for peers, on all nodes.
 pub const PORT: u16 = 4711;
 
-/// What happens to whoever dials a machine's port for peers.
+/// How a machine's port for peers answers a dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
     Open,
-    /// Nobody listens.
+    /// The connection is refused.
     Refuses,
-    /// Nothing ever comes back.
+    /// The dial gets no answer.
     Hole,
 }
 

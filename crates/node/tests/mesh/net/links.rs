@@ -16,10 +16,10 @@ use wire::peer::Connection;
 
 /// What is written and not yet delivered, at most. No driver has a limit of places here: the engine keeps its own.
 const SOCKET: u64 = 64 * 1024;
-/// Bytes travel in pieces of at most so many, and are read as they come: a driver reads more at one time, so that
-/// messages are cut more often here.
+/// Bytes travel in pieces of at most this many, and each piece is read alone. A driver reads more at once, so messages
+/// are cut more often here.
 const PIECE: usize = 4096;
-/// Who hears no acknowledgement gives up after so long.
+/// A machine that gets no acknowledgement closes the connection after this long.
 const USER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What happens to a connection when its time comes.
@@ -79,9 +79,9 @@ pub struct Links {
     pub latency: Duration,
     /// Bytes per second from one machine to another.
     pub rate: u64,
-    /// Who reads nothing any more, whatever it grants.
+    /// Machines that read nothing any more, even if they have granted credit.
     pub deaf: BTreeSet<usize>,
-    /// All bytes that crossed a connection, by its number and who wrote them, once somebody listens.
+    /// If recording is on: all bytes that crossed a connection, by its number and the side that wrote them.
     pub heard: Option<BTreeMap<(usize, usize), Vec<u8>>>,
     all: Vec<Link>,
     ids: BTreeMap<(usize, LinkId), (usize, usize)>,

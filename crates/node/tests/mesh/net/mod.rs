@@ -42,7 +42,7 @@ use std::time::Duration;
 use wire::peer::{Connection, Message};
 use wire::{Instant, NodeId, Oid};
 
-/// Nobody waits longer than this for an answer.
+/// No client may wait longer than this for its response to end.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// When things happened to a client.
@@ -89,7 +89,7 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// So many nodes in a row, the gateway first.
+    /// A chain of `count` nodes; the gateway is the first.
     pub fn chain(count: usize) -> Self {
         Self::chain_of(&Plan::default(), count)
     }
@@ -183,7 +183,7 @@ impl Mesh {
         self.links.ground.ports[node] = Port::Open;
     }
 
-    /// A daemon ends; its machine goes on, and says that nobody listens any more.
+    /// A daemon ends. Its machine goes on and refuses connections.
     pub fn kill(&mut self, node: usize) {
         self.machines[node].life += 1;
         self.machines[node].program = Program::Nothing;
@@ -298,7 +298,7 @@ impl Mesh {
         self.feed(node, Input::Settings(Settings { gateways, ..Settings::default() }));
     }
 
-    /// Sets a node's clock so many seconds ahead of the right time.
+    /// Sets a node's clock this many seconds ahead of the right time.
     pub fn set_clock(&mut self, node: usize, ahead: i64) {
         let clocks = &mut self.machines[node].plan.clocks;
         clocks.resize(clocks.len().max(node + 1), 0);
@@ -350,7 +350,7 @@ impl Mesh {
         id
     }
 
-    /// Somebody puts a file at a node; what comes of it will be in [`Mesh::published`].
+    /// Puts a file at a node; the result will be in [`Mesh::published`].
     pub fn put(&mut self, node: usize, page: Page) -> ExchangeId {
         let length = page.body.len() as u64;
         self.put_as(node, page, length)
@@ -392,7 +392,7 @@ impl Mesh {
         self.machines[node].node().published().expect("the list can be read")
     }
 
-    /// Whoever puts a file leaves.
+    /// The client that puts a file disconnects.
     pub fn leave_put(&mut self, node: usize, exchange: ExchangeId) {
         self.feed(node, Input::Client(ClientInput::Gone(exchange)));
     }
@@ -527,7 +527,7 @@ impl Mesh {
         self.pass_millis(100);
     }
 
-    /// Nobody is served any more, and nothing is left of those who were.
+    /// Runs until no client is served, and checks that no state is left behind.
     pub fn done(&mut self) {
         self.finish();
         self.pass_seconds(120);

@@ -8,13 +8,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use wire::{Instant, ObjectKey};
 
-/// The oracle has so long to answer.
+/// The oracle must answer within this time.
 pub const TIMEOUT: Duration = Duration::from_millis(500);
-/// It is asked for so many requests at once; what comes beyond goes towards the gateway.
+/// The most questions that are open at once; further requests go towards the gateway.
 pub const QUESTIONS_MAX: usize = 256;
 
-/// A question to the oracle: the object's key, in 32 bytes. The answer repeats it, and behind it stands the IPv4
-/// address of who holds the object; nothing, if nobody does.
+/// A question to the oracle: the object's key, in 32 bytes. The answer repeats the key; the IPv4 address of the holder
+/// follows, or nothing if there is no holder.
 pub enum Question {
     Open { key: ObjectKey, until: Instant },
     Answered(Option<IpAddr>),
@@ -32,7 +32,7 @@ impl ByOracle {
         Self { oracle, questions: BTreeMap::new(), said: VecDeque::new() }
     }
 
-    /// Answers the open questions of which this holds.
+    /// Answers the open questions that match `which`.
     fn answer(&mut self, holder: Option<IpAddr>, which: impl Fn(&ObjectKey, Instant) -> bool) {
         for (id, question) in &mut self.questions {
             if matches!(question, Question::Open { key, until } if which(key, *until)) {

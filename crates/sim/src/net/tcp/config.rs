@@ -45,7 +45,7 @@ pub struct Config {
     pub receive_buffer: u32,
     /// Whether small segments go out at once, without Nagle's algorithm (RFC 1122, section 4.2.3.4).
     pub nodelay: bool,
-    /// Whether a small segment waits, whatever `nodelay` says, while data of its connection is still in the
+    /// Whether a small segment waits, even with `nodelay`, while data of its connection is still in the
     /// machine's own queue (Linux: tcp_autocorking). More data may join it, and it would not be sent earlier.
     pub cork: bool,
     /// How long a closed connection answers a repeated FIN. RFC 9293 says twice a segment's maximum lifetime,

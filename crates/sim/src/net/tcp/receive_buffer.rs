@@ -177,7 +177,7 @@ mod tests {
     }
 
     proptest! {
-        /// In whatever order overlapping pieces arrive, the reader gets what was sent.
+        /// The reader gets what was sent, in any order of arriving and overlapping pieces.
         #[test]
         fn pieces_in_any_order_give_the_sequence(
             start: u32,

@@ -1,4 +1,4 @@
-//! Whatever a line loses, reorders or duplicates, all data arrives, unless the line is dead.
+//! A line loses, reorders and duplicates segments: all data arrives, unless the line is dead.
 
 use super::*;
 use crate::net::tcp::{End, State};
