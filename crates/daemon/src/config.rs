@@ -112,7 +112,7 @@ pub enum Place {
     Dir(PathBuf),
 }
 
-/// Whose connections are intercepted.
+/// Which connections are intercepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intercept {
     /// Interfaces whose clients' connections are intercepted; if empty, none are.

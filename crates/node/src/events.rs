@@ -112,7 +112,7 @@ pub enum Event {
     Source {
         /// Our request.
         fetch: FetchId,
-        /// Who.
+        /// The source.
         #[serde(flatten)]
         of: SourceKind,
     },
@@ -140,7 +140,7 @@ pub enum Event {
     },
     /// A peer is connected.
     LinkUp {
-        /// Who.
+        /// The peer.
         #[serde(serialize_with = "shown")]
         peer: NodeId,
         /// Its address, if we dialled.
@@ -149,7 +149,7 @@ pub enum Event {
     },
     /// A peer is not connected any more.
     LinkDown {
-        /// Who.
+        /// The peer.
         #[serde(serialize_with = "shown")]
         peer: NodeId,
         /// Why.
@@ -171,7 +171,7 @@ pub enum Event {
     },
     /// A peer broke the protocol, and is not listened to for a while.
     Expelled {
-        /// Who.
+        /// The peer.
         #[serde(serialize_with = "shown")]
         peer: NodeId,
         /// What it did.
@@ -280,7 +280,7 @@ pub enum TransferState {
 pub enum SourceKind {
     /// A peer.
     Peer {
-        /// Who.
+        /// The peer.
         #[serde(serialize_with = "shown")]
         peer: NodeId,
     },

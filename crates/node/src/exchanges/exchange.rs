@@ -145,11 +145,11 @@ pub struct ClientReader {
     pub waits: bool,
     /// The request that fills a hole for it.
     pub repair: Option<FetchId>,
-    /// Of the next bytes, how many come from a peer.
+    /// How many of the next bytes come from a peer.
     pub from_peer: u64,
-    /// Of the next bytes, how many were overheard in units that a peer completed.
+    /// How many of the next bytes were overheard, in units that a peer completed.
     pub from_repair: u64,
-    /// Of the next bytes, how many are of an overheard unit.
+    /// How many of the next bytes belong to units that were overheard whole.
     pub from_air: u64,
     /// The bytes sent so far, by source.
     pub sent: Sent,

@@ -45,7 +45,7 @@ fn what_hangs_two_hops_below_the_gateway_is_got_on_another_branch() {
         let id = fetch(&mut mesh, 4, &name, &body);
         assert_eq!(mesh.report(4).served_peer_bytes, body.len() as u64);
         assert!(mesh.cache(id).contains("n3; hit"), "{}", mesh.cache(id));
-        // And again, without asking anybody.
+        // And again, without a request to any router.
         let asked = mesh.report(4).asks_out;
         let id = fetch(&mut mesh, 4, &name, &body);
         assert!(mesh.is_hit(id) && mesh.report(4).asks_out == asked);

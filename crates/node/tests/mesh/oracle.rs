@@ -15,7 +15,7 @@ use wire::Instant;
 
 const URL: &str = "http://o.test/a";
 const LENGTH: usize = 100_000;
-/// Who asks the oracle, behind 2, behind 1, behind the gateway.
+/// The node that asks the oracle: behind 2, which is behind 1, which is behind the gateway.
 const ASKER: usize = 3;
 /// Beside 2, behind 1.
 const ORACLE: usize = 4;

@@ -26,7 +26,7 @@ fn world(dice: &mut Dice, count: usize) -> Mesh {
     mesh
 }
 
-/// All disks become slower and faster from time to time, until everybody has everything.
+/// All disks become slower and faster from time to time, until every reader has all of the object.
 fn read_along(mesh: &mut Mesh, dice: &mut Dice, readers: &[usize]) {
     let (mut before, mut waited) = (0, Duration::ZERO);
     while readers.iter().any(|id| mesh.client(*id).end.is_none()) {

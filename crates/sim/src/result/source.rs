@@ -1,4 +1,4 @@
-//! Who served a transfer's bytes, by the names that MeshCache uses (section 6.2).
+//! Which router or origin served a transfer's bytes, by MeshCache's names (section 6.2).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Transfer;
 
-/// Who served a response. The first three are hits: they spare the gateway.
+/// Which router or origin served a response. The first three are hits: they spare the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServedBy {

@@ -18,7 +18,7 @@ const BEGIN: u32 = 7000;
 /// Bytes that one machine sent to another, as they pass.
 #[derive(Clone, Debug)]
 pub struct Passing {
-    /// Who sent them, and to whom.
+    /// The sender and the receiver.
     pub machines: [usize; 2],
     pub from: SocketAddr,
     pub to: SocketAddr,
@@ -62,7 +62,7 @@ impl Air {
         self.ears.remove(&node);
     }
 
-    /// Who hears what of bytes that pass.
+    /// The machines that hear passing bytes, and what each of them hears.
     pub fn carry(&mut self, passing: &Passing) -> Vec<(usize, Vec<Overheard>)> {
         if !self.ears.is_empty() {
             let passed = self.passed.entry((passing.from, passing.to)).or_default();

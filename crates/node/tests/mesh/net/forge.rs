@@ -164,7 +164,7 @@ impl Forged {
         std::iter::once(head).chain(segments).map(Said::Message).collect()
     }
 
-    /// The head, the whole manifest, and all units, before anybody wants them.
+    /// The head, the whole manifest, and all units, before a peer wants them.
     pub fn all(&self, request: Request) -> Vec<Said> {
         let units = self.units.iter().map(|(name, bytes)| chunk(*name, bytes));
         self.told(request).into_iter().chain(units).collect()

@@ -64,7 +64,7 @@ struct Side {
 
 #[derive(Debug)]
 struct Link {
-    /// Who dialled, and who was dialled.
+    /// The side that dialled, and the side that was dialled.
     sides: [Side; 2],
     /// The first bytes that the dialling side wrote.
     first: Vec<u8>,

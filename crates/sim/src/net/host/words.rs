@@ -89,7 +89,7 @@ pub enum Event {
     },
     /// A datagram arrived at a port that this host takes datagrams on.
     Datagram {
-        /// Who sent it.
+        /// The sender's address and port.
         from: SocketAddrV4,
         /// Its destination address and port.
         to: SocketAddrV4,
