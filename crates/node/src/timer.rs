@@ -1,7 +1,7 @@
 //! The timers of a node: why it asks to be woken.
 //!
-//! Each is owned by the service, engine or machine that sets it; [`Node::poll_timeout`](crate::Node::poll_timeout) names
-//! the one that is due first.
+//! Each is owned by the service, engine or machine that sets it.
+//! [`Node::poll_timeout`](crate::Node::poll_timeout) names the one that is due first.
 
 use serde::Serialize;
 use wire::Instant;

@@ -17,7 +17,7 @@ wire::counters! {
             segments: Counter, Segments;
             /// Payload of the segments that the engine was given.
             payload_bytes: Counter, Bytes;
-            /// Flows of which payload was heard.
+            /// Flows that the engine began to follow.
             flows: Counter, Flows;
             /// Flows that were evicted to make room for others.
             flows_evicted: Counter, Flows;

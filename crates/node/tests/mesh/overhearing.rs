@@ -215,7 +215,7 @@ fn where_nothing_is_taken_back_all_that_was_asked_for_comes() {
     mesh.done();
 }
 
-/// Routers as Ditto's, all of which listen: whole chunks behind a head that was heard, and nothing else.
+/// Routers that overhear as in the Ditto paper: they use only whole chunks behind a head that was heard.
 #[test]
 fn without_what_is_ours_chunks_are_heard_whole_or_not_at_all() {
     let listening =

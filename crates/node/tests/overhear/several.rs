@@ -191,7 +191,7 @@ fn segments_that_are_handed_over_together_come_to_the_same_as_one_by_one() {
     let mut streams: Vec<_> = (0..FLOWS).map(|flow| of_flow(flow).into_iter()).collect();
     let mut all = Vec::new();
     while streams.iter().any(|rest| rest.len() > 0) {
-        // Some say several things in a row, some of which are missed.
+        // Some streams send several segments in a row; some segments are missed.
         for (i, rest) in streams.iter_mut().enumerate() {
             all.extend(rest.by_ref().take(1 + i % 3).filter(|it| it.seq % 11 > 0));
         }
