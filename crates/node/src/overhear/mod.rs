@@ -334,7 +334,7 @@ impl Overhear {
         hearing.segment(at, segment.payload);
     }
 
-    /// Assigns a flow's strays before the flow is removed: the order of their chunks may be known by now. The time
+    /// Assigns a silent flow's strays before its removal: the order of their chunks may be known by now. The time
     /// used is that of the flow's last segment, so that a chunk that was complete then is not begun again.
     fn last_look(&mut self, id: Id) {
         if let Some(now) = self.flows.touched(id) {
