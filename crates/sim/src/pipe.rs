@@ -1,19 +1,25 @@
-//! One direction of a wired link with a rate, a delay and a queue, in virtual time.
+//! One direction of a wired link with a rate, a delay, a queue and losses, in virtual time.
 //!
 //! *What this is:* [`Pipe`], for the gateway's uplink. *Who calls it:* the simulator's loop, and the lab's
-//! medium in real time. *What it never does:* lose or reorder a packet that it has accepted, or read a clock.
+//! medium in real time. *What it never does:* reorder packets, lose an accepted packet unless
+//! [`Pipe::with_loss`] says so, or read a clock.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 use wire::Instant;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
+/// Losses are drawn by numbers of this many bits, which a double represents exactly.
+const DRAW_BITS: u32 = 53;
 
 /// One direction of a wired link.
 ///
 /// A packet leaves when the packets before it have left and its own bits are sent, and arrives one delay
-/// later. Departure times are kept to a fraction of a nanosecond, so that a long run of packets does not
+/// later, or is lost on the way. A lost packet takes its place in the queue and its time on the link like any
+/// other. Departure times are kept to a fraction of a nanosecond, so that a long run of packets does not
 /// drift.
 #[derive(Clone, Debug)]
 pub struct Pipe<F> {
@@ -28,12 +34,31 @@ pub struct Pipe<F> {
     packets: VecDeque<Packet<F>>,
     /// How many of them had left at the latest send.
     left: usize,
+    /// `None` if the link loses nothing.
+    losses: Option<Losses>,
+    /// Number of packets lost.
+    lost: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Packet<F> {
     leaves: Instant,
-    frame: F,
+    /// `None` if the packet is lost.
+    frame: Option<F>,
+}
+
+/// Decides which packets are lost.
+#[derive(Clone, Debug)]
+struct Losses {
+    chance: Xoshiro256PlusPlus,
+    /// A packet is lost if its draw, of [`DRAW_BITS`] bits, is below this.
+    below: u64,
+}
+
+impl Losses {
+    fn draw(&mut self) -> bool {
+        self.chance.next_u64() >> (u64::BITS - DRAW_BITS) < self.below
+    }
 }
 
 impl<F> Pipe<F> {
@@ -52,7 +77,25 @@ impl<F> Pipe<F> {
             busy_parts: 0,
             packets: VecDeque::new(),
             left: 0,
+            losses: None,
+            lost: 0,
         }
+    }
+
+    /// The same link, which loses each accepted packet with this probability. Whether a packet is lost depends
+    /// on `seed` and on its number among the accepted ones.
+    ///
+    /// # Panics
+    ///
+    /// If the probability is not between 0 and 1.
+    #[must_use]
+    pub fn with_loss(self, probability: f64, seed: u64) -> Self {
+        assert!((0.0..=1.0).contains(&probability), "a probability is between 0 and 1");
+        let losses = Losses {
+            chance: Xoshiro256PlusPlus::seed_from_u64(seed),
+            below: (probability * (1_u64 << DRAW_BITS) as f64) as u64,
+        };
+        Self { losses: (probability > 0.0).then_some(losses), ..self }
     }
 
     /// Takes a packet of `bytes` bytes, or gives it back if the queue is full.
@@ -73,11 +116,20 @@ impl<F> Pipe<F> {
         self.busy_nanos = self.busy_nanos.saturating_add(nanos);
         self.busy_parts = (parts % rate) as u64;
         let leaves = self.busy_nanos.saturating_add(u64::from(self.busy_parts > 0));
-        self.packets.push_back(Packet { leaves: Instant::from_nanos(leaves), frame: packet });
+        let is_lost = self.losses.as_mut().is_some_and(Losses::draw);
+        self.lost += u64::from(is_lost);
+        let frame = (!is_lost).then_some(packet);
+        self.packets.push_back(Packet { leaves: Instant::from_nanos(leaves), frame });
         Ok(())
     }
 
-    /// When the next packet arrives, if one is in flight.
+    /// Number of accepted packets that do not arrive.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// When the next packet in flight arrives, or would arrive if it is lost: when to call [`Pipe::receive`]
+    /// next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.packets.front().map(|packet| packet.leaves + self.delay)
     }
@@ -85,10 +137,14 @@ impl<F> Pipe<F> {
     /// The next packet that has arrived at `now`, and when it arrived: at the first whole nanosecond at which
     /// all its bits are there.
     pub fn receive(&mut self, now: Instant) -> Option<(Instant, F)> {
-        let arrived = self.poll_timeout().filter(|it| *it <= now)?;
-        let packet = self.packets.pop_front()?;
-        self.left = self.left.saturating_sub(1);
-        Some((arrived, packet.frame))
+        loop {
+            let arrived = self.poll_timeout().filter(|it| *it <= now)?;
+            let packet = self.packets.pop_front()?;
+            self.left = self.left.saturating_sub(1);
+            if let Some(frame) = packet.frame {
+                return Some((arrived, frame));
+            }
+        }
     }
 }
 
@@ -195,6 +251,62 @@ mod tests {
             }
         }
         assert_eq!(pipe.packets.capacity(), room);
+    }
+
+    /// The numbers of the packets that arrive of `count`, sent one after the other.
+    fn arrived(mut pipe: Pipe<u64>, count: u64) -> Vec<u64> {
+        let mut all = Vec::new();
+        for packet in 0..count {
+            pipe.send(Instant::ZERO, 125, packet).unwrap();
+            all.extend(pipe.receive(at(u64::MAX)).map(|(_, packet)| packet));
+        }
+        assert_eq!(pipe.lost() + all.len() as u64, count);
+        all
+    }
+
+    #[test]
+    fn packets_are_lost_by_their_share_and_the_seed() {
+        let lossy = |share, seed| Pipe::new(1_000_000, DELAY, 10).with_loss(share, seed);
+        let some = arrived(lossy(0.1, 1), 10_000);
+        // Three standard deviations of a binomial distribution: 30 packets each.
+        assert!((8_910..=9_090).contains(&some.len()), "{}", some.len());
+        assert!(some.is_sorted());
+        assert_eq!(arrived(lossy(0.1, 1), 10_000), some);
+        assert_ne!(arrived(lossy(0.1, 2), 10_000), some);
+        // Two losses in a row are as frequent as by chance.
+        let gaps = some.windows(2).filter(|two| two[1] - two[0] > 2).count();
+        assert!((50..=130).contains(&gaps), "{gaps}");
+        assert_eq!(arrived(lossy(0.0, 1), 1_000).len(), 1_000);
+        assert_eq!(arrived(lossy(1.0, 1), 1_000).len(), 0);
+    }
+
+    #[test]
+    fn a_lost_packet_takes_its_time_and_its_place_in_the_queue() {
+        // 125 bytes at 1 Mbit/s take 1 ms.
+        let mut pipe = Pipe::new(1_000_000, DELAY, 1).with_loss(1.0, 1);
+        pipe.send(at(0), 125, 'a').unwrap();
+        pipe.send(at(0), 125, 'b').unwrap();
+        assert_eq!(pipe.send(at(0), 125, 'c'), Err('c'));
+        assert_eq!(pipe.lost(), 2, "a packet that was given back is not lost");
+        assert_eq!(pipe.poll_timeout(), Some(at(11_000_000)));
+        assert_eq!(pipe.receive(at(11_000_000)), None);
+        assert_eq!(pipe.poll_timeout(), Some(at(12_000_000)));
+        assert_eq!(pipe.receive(at(99_000_000)), None);
+        assert_eq!(pipe.poll_timeout(), None);
+        // Nothing is left of them.
+        assert_eq!((pipe.packets.len(), pipe.left), (0, 0));
+    }
+
+    #[test]
+    fn losses_delay_no_other_packet() {
+        let times = |mut pipe: Pipe<u32>| {
+            (0..100).for_each(|packet| pipe.send(at(0), 125, packet).unwrap());
+            std::iter::from_fn(move || pipe.receive(at(u64::MAX))).collect::<Vec<_>>()
+        };
+        let all = times(Pipe::new(1_000_000, DELAY, 100));
+        let some = times(Pipe::new(1_000_000, DELAY, 100).with_loss(0.5, 1));
+        assert!((20..80).contains(&some.len()), "{some:?}");
+        assert!(some.iter().all(|it| all[it.1 as usize] == *it));
     }
 
     #[test]
