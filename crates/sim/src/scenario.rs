@@ -6,7 +6,6 @@
 //! `scenario/key.rs`, which lists every key.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use radio::Links;
 use report::provenance::Setting;
@@ -29,6 +28,7 @@ mod signals;
 mod tests;
 mod traffic;
 mod tree;
+mod uplink;
 mod variant;
 mod workload;
 
@@ -43,6 +43,7 @@ use problem::{advice, quote};
 pub use random::seed;
 pub use traffic::{Load, Traffic};
 use tree::Tree;
+pub use uplink::Uplink;
 pub use variant::{Cancel, Halves, Heads, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
@@ -131,15 +132,6 @@ pub enum Congestion {
     Cubic,
     /// BBR, which sends at the rate that it has measured, by timers.
     Bbr,
-}
-
-/// A wired link with the same rate and delay in both directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Uplink {
-    /// Rate in each direction.
-    pub bits_per_second: u64,
-    /// One-way delay.
-    pub delay: Duration,
 }
 
 /// A key of scenarios, and its value.

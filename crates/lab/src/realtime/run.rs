@@ -7,7 +7,6 @@ use std::time::{Instant, SystemTime};
 
 use radio::Medium;
 use report::provenance::Provenance;
-use sim::pipe::Pipe;
 use sim::result::{self, RunResult, Transfer};
 use sim::scenario::{Routing, Scenario};
 use wire::Scheme;
@@ -29,9 +28,6 @@ use crate::origin::origin;
 
 /// The environment variable with the command that enters the namespaces from outside.
 pub const ENTER: &str = "HEARSAY_LAB_ENTER";
-
-/// Length of the queue at each end of the uplink, in packets, as of a Linux interface.
-const UPLINK_PACKETS_MAX: usize = 1000;
 
 /// `hearsay-lab inside`.
 pub fn run(args: &Run) -> Result<(), Failure> {
@@ -83,14 +79,12 @@ fn engines(args: &Run, scenario: &Scenario, ports: &Ports) -> io::Result<Engines
             Some((station, Path::new(path)))
         })
         .collect();
-    let uplink =
-        || Pipe::new(scenario.uplink.bits_per_second, scenario.uplink.delay, UPLINK_PACKETS_MAX);
     let (zero, epoch) = (Instant::now(), SystemTime::now());
     Ok(Engines {
         medium: Medium::new(scenario.radio.clone(), scenario.links.clone(), args.seed),
         zero,
         epoch,
-        uplink: [uplink(), uplink()],
+        uplink: scenario.uplink.pipes(args.seed),
         captures: Captures::start(ports.mesh.len(), &wanted, epoch)?,
     })
 }

@@ -21,8 +21,6 @@ use crate::world::{AIR, Program, Routes, Tap, Wire, World, address};
 
 /// The origin's host name.
 pub const ORIGIN: &str = "origin";
-/// Length of the queue at each end of the uplink in packets, as in the lab.
-const UPLINK_PACKETS_MAX: usize = 1000;
 /// Peers have this long to meet before the first client asks, …
 const MEET_TIMEOUT: Duration = Duration::from_secs(60);
 /// … and this is how often the loop checks.
@@ -156,13 +154,9 @@ impl<'a> Mesh<'a> {
         let sizes: Arc<[u64]> = sizes(scenario, seed).into();
         let files =
             Files { seed, sizes: sizes.to_vec(), max_age_s: options.max_age_s, changed: CHANGED };
-        let wire = Wire {
-            bits_per_second: scenario.uplink.bits_per_second,
-            delay: scenario.uplink.delay,
-            packets_max: UPLINK_PACKETS_MAX,
-        };
         let server = Member::Origin(Origin::new(files, HTTP_PORT));
-        let origin = world.attach(scenario.gateway, wire, host(count), server);
+        let uplink = scenario.uplink.pipes(seed);
+        let origin = world.attach_by(scenario.gateway, uplink, host(count), server);
         let mut clients = BTreeMap::new();
         for (place, receiver) in scenario.receivers.iter().enumerate() {
             let to = SocketAddrV4::new(address(origin), HTTP_PORT);

@@ -82,6 +82,8 @@ impl<'a> Builder<'a> {
         self.check_reach(&tree, &receivers)?;
         let changes = self.changes(&tree)?;
         let workload = workload(&self.file.settings, trace);
+        let uplink = Uplink::of(&self.file.settings.uplink)
+            .map_err(|text| ScenarioError::one(self.place, &text))?;
         self.check_load(&workload, receivers.len())?;
         // Reports show the receivers by name, even if the file does not give them.
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
@@ -111,7 +113,7 @@ impl<'a> Builder<'a> {
             routing: settings.routing,
             congestion: settings.congestion,
             variant: settings.variant,
-            uplink: uplink(settings),
+            uplink,
             traffic: settings.traffic,
             workload,
             load: load(settings),
@@ -417,13 +419,6 @@ fn browsing(settings: &Settings) -> Browsing {
         max_age_s: settings.max_age_s,
         store_bytes: settings.store_kb * 1024,
         access_bps: (settings.access_mbps * 1e6).round() as u64,
-    }
-}
-
-fn uplink(settings: &Settings) -> Uplink {
-    Uplink {
-        bits_per_second: (settings.uplink_mbps * 1e6).round() as u64,
-        delay: Duration::from_secs_f64(settings.uplink_delay_ms / 1e3),
     }
 }
 

@@ -6,7 +6,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::Router;
 use super::choice::Choice as _;
 use super::key::{self, Layout, Settings, Spec};
-use super::keys::{KEYS, METRES_MAX};
+use super::keys::{self, METRES_MAX};
 use super::problem::{ScenarioError, advice, quote};
 use super::traffic::Traffic;
 
@@ -236,7 +236,7 @@ pub(super) fn rank(key: &str) -> usize {
 
 fn known(file: &File) -> impl Iterator<Item = &'static str> + Clone {
     let (layout, traffic) = (file.layout, file.settings.traffic);
-    KEYS.iter().filter(move |spec| spec.applies_to(layout, traffic)).map(|spec| spec.name)
+    keys::all().filter(move |spec| spec.applies_to(layout, traffic)).map(|spec| spec.name)
 }
 
 fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {

@@ -11,10 +11,11 @@ use toml::de::DeValue;
 
 use super::changes::{Changing, CutWish};
 use super::choice::{Fading, Spreading, Word, mbps, rates};
-use super::keys::{FILES, KEYS};
+use super::keys::{self, FILES};
 use super::metric::Metric;
 use super::problem::quote;
 use super::traffic::Traffic;
+use super::uplink::UplinkKeys;
 use super::variant::Variant;
 use super::workload::Order;
 use super::{Congestion, Key, Routing};
@@ -80,8 +81,7 @@ pub(super) struct Settings {
     pub basic: Rate,
     pub rts: Option<u64>,
     pub queue_frames: u64,
-    pub uplink_mbps: f64,
-    pub uplink_delay_ms: f64,
+    pub uplink: UplinkKeys,
     pub mss: u64,
     pub rto_min_s: f64,
     pub tcp_recovery: Recovery,
@@ -152,8 +152,7 @@ impl Default for Settings {
             basic: Rate::Mbps1,
             rts: None,
             queue_frames: 50,
-            uplink_mbps: 100.0,
-            uplink_delay_ms: 10.0,
+            uplink: UplinkKeys::default(),
             mss: 1460,
             rto_min_s: 0.2,
             tcp_recovery: Recovery::Standard,
@@ -174,7 +173,7 @@ impl Settings {
     /// Every key that applies to this layout, with its current value.
     pub fn keys(&self, layout: Layout) -> Vec<Key> {
         let mut now = self.clone();
-        let known = KEYS.iter().filter(|spec| spec.applies_to(layout, self.traffic));
+        let known = keys::all().filter(|spec| spec.applies_to(layout, self.traffic));
         known
             .map(|spec| Key { name: spec.name, value: spec.show(&mut now), meaning: spec.meaning })
             .collect()
@@ -235,7 +234,7 @@ pub(super) enum Slot {
 
 /// The key of this name.
 pub(super) fn find(name: &str) -> Option<&'static Spec> {
-    KEYS.iter().find(|spec| spec.name == name)
+    keys::all().find(|spec| spec.name == name)
 }
 
 impl Spec {
@@ -506,9 +505,9 @@ mod tests {
 
     #[test]
     fn no_two_keys_have_one_name() {
-        let mut names: Vec<_> = KEYS.iter().map(|spec| spec.name).collect();
+        let mut names: Vec<_> = keys::all().map(|spec| spec.name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), KEYS.len());
+        assert_eq!(names.len(), keys::all().count());
     }
 }

@@ -5,6 +5,10 @@ use std::ops::RangeInclusive;
 use super::key::{Layout, Slot, Spec};
 use super::traffic::Traffic;
 
+mod wired;
+
+pub(super) use wired::UPLINK_MBPS_MIN;
+
 /// Largest coordinate; no radio mesh is wider.
 pub(super) const METRES_MAX: f64 = 1_000_000.0;
 /// Allowed numbers of files.
@@ -25,11 +29,13 @@ const TRANSFERS: &[Traffic] = &[Traffic::Files, Traffic::Fetches];
 const FLOWS: &[Traffic] = &[Traffic::Tcp, Traffic::Udp];
 const STAGGERED: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Udp];
 const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffic::Pages];
-/// Kinds of traffic that use TCP. In the lab the kernels' own TCP is used.
-const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
-
 /// Every key, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 79] = [
+pub(super) fn all() -> impl Iterator<Item = &'static Spec> + Clone {
+    KEYS.iter().chain(&wired::KEYS)
+}
+
+/// Every key but those of [`wired`].
+static KEYS: [Spec; 70] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -519,68 +525,5 @@ pub(super) static KEYS: [Spec; 79] = [
         layouts: &[],
         traffic: &[],
         slot: Slot::Whole(1..=10_000, |it| &mut it.queue_frames),
-    },
-    Spec {
-        name: "uplink_mbps",
-        meaning: "rate of the gateway's uplink in each direction, in Mbit/s",
-        layouts: &[],
-        traffic: ORIGIN,
-        slot: Slot::Number(0.001..=100_000.0, |it| &mut it.uplink_mbps),
-    },
-    Spec {
-        name: "uplink_delay_ms",
-        meaning: "one-way delay of the uplink, in milliseconds",
-        layouts: &[],
-        traffic: ORIGIN,
-        slot: Slot::Number(0.0..=60_000.0, |it| &mut it.uplink_delay_ms),
-    },
-    Spec {
-        name: "mss",
-        meaning: "payload of a full TCP segment, in bytes",
-        layouts: &[],
-        traffic: BY_TCP,
-        slot: Slot::Whole(88..=2_264, |it| &mut it.mss),
-    },
-    Spec {
-        name: "rto_min_s",
-        meaning: "smallest retransmission timeout of TCP, in seconds",
-        layouts: &[],
-        traffic: BY_TCP,
-        slot: Slot::Number(0.01..=60.0, |it| &mut it.rto_min_s),
-    },
-    Spec {
-        name: "tcp_recovery",
-        meaning: "loss recovery of TCP: \"standard\", or \"ns3\" for comparisons with ns-3",
-        layouts: &[],
-        traffic: &[],
-        slot: Slot::Word(|it| &mut it.tcp_recovery),
-    },
-    Spec {
-        name: "initial_window",
-        meaning: "segments that TCP sends before the first acknowledgement",
-        layouts: &[],
-        traffic: BY_TCP,
-        slot: Slot::Whole(1..=64, |it| &mut it.initial_window),
-    },
-    Spec {
-        name: "delayed_ack",
-        meaning: "TCP acknowledges after this many segments, or after 0.2 s",
-        layouts: &[],
-        traffic: BY_TCP,
-        slot: Slot::Whole(1..=16, |it| &mut it.delayed_ack),
-    },
-    Spec {
-        name: "send_buffer",
-        meaning: "size of a TCP socket's send buffer, in bytes",
-        layouts: &[],
-        traffic: BY_TCP,
-        slot: Slot::Whole(1_000..=16_777_216, |it| &mut it.send_buffer),
-    },
-    Spec {
-        name: "receive_buffer",
-        meaning: "size of a TCP socket's receive buffer, in bytes",
-        layouts: &[],
-        traffic: BY_TCP,
-        slot: Slot::Whole(1_000..=16_777_216, |it| &mut it.receive_buffer),
     },
 ];

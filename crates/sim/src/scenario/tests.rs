@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 use radio::{LossScope, Station};
 
@@ -32,7 +34,13 @@ fn a_file_and_settings_become_a_scenario() {
     assert_eq!((scenario.gateway, scenario.receivers.as_slice()), (0, &[1, 2][..]));
     assert_eq!(scenario.workload.bytes, 7);
     assert_eq!(scenario.workload.stagger, Some(Duration::from_millis(2500)));
-    let uplink = Uplink { bits_per_second: 1_500_000, delay: Duration::from_micros(1) };
+    let uplink = Uplink {
+        up_bps: 1_500_000,
+        down_bps: 1_500_000,
+        delay: Duration::from_micros(1),
+        loss: 0.0,
+        packets_max: 1000,
+    };
     assert_eq!(scenario.uplink, uplink);
     assert_eq!((scenario.path(2), scenario.hops(2)), (vec![0, 1, 2], 2));
     assert_eq!((scenario.next_hop(2, 0), scenario.next_hop(0, 0)), (Some(1), None));
@@ -40,6 +48,34 @@ fn a_file_and_settings_become_a_scenario() {
     let link = scenario.links.get(Station(0), Station(1)).unwrap();
     assert!((link.loss - 0.256).abs() < 1e-12 && link.decodable);
     assert!(!scenario.links.get(Station(0), Station(2)).unwrap().decodable);
+}
+
+#[test]
+fn the_uplink_is_as_its_keys_say() {
+    let settings = [
+        ("uplink_mbps", "0.512"),
+        ("uplink_up_mbps", "0.128"),
+        ("uplink_delay_ms", "100"),
+        ("uplink_loss", "0.02"),
+        ("uplink_queue", "20"),
+    ];
+    let uplink = Uplink {
+        up_bps: 128_000,
+        down_bps: 512_000,
+        delay: Duration::from_millis(100),
+        loss: 0.02,
+        packets_max: 20,
+    };
+    let scenario = load(THREE, &settings).unwrap();
+    assert_eq!((scenario.uplink, value(&scenario, "uplink_up_mbps")), (uplink, Some("0.128")));
+    let expected = "mine.toml: `uplink_up_mbps` is 0.0001: it must be 0, for the rate of \
+                    `uplink_mbps`, or at least 0.001";
+    assert_eq!(complaint(THREE, &[("uplink_up_mbps", "1e-4")]), expected);
+    for wrong in [("uplink_loss", "1.1"), ("uplink_loss", "-0.1"), ("uplink_queue", "0")] {
+        assert!(complaint(THREE, &[wrong]).contains(" must be a "), "{wrong:?}");
+    }
+    // They have no meaning where nothing crosses the uplink.
+    assert!(complaint("hops = 3\ntraffic = 'tcp'\nuplink_loss = 0.1", &[]).contains("`traffic`"));
 }
 
 #[test]
@@ -322,7 +358,7 @@ fn the_routes_of_the_testbeds_are_those_that_would_be_found() {
 
 /// A line of a file, which is valid now and then.
 fn line() -> impl Strategy<Value = String> {
-    let names: Vec<_> = keys::KEYS.iter().map(|spec| spec.name).chain(file::STRUCTURE).collect();
+    let names: Vec<_> = keys::all().map(|spec| spec.name).chain(file::STRUCTURE).collect();
     let name = prop_oneof![
         8 => proptest::sample::select(names),
         1 => Just("[routers]"),

@@ -53,7 +53,7 @@ use watch::Watch;
 /// A station's interface on the mesh; its wires have the next numbers.
 pub const AIR: Interface = Interface(0);
 
-/// Both directions of a wire.
+/// A wire that is the same in both directions and loses nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
     /// Rate in each direction.
@@ -170,6 +170,22 @@ impl<P: Program> World<P> {
     ///
     /// If there is no such station, or the world has already made a step.
     pub fn attach(&mut self, station: usize, wire: Wire, host: Host, program: P) -> usize {
+        let pipe = || Pipe::new(wire.bits_per_second, wire.delay, wire.packets_max);
+        self.attach_by(station, [pipe(), pipe()], host, program)
+    }
+
+    /// As [`Self::attach`], by a wire of these two directions: from the station, and to it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such station, or the world has already made a step.
+    pub fn attach_by(
+        &mut self,
+        station: usize,
+        wire: [Pipe<Packet>; 2],
+        host: Host,
+        program: P,
+    ) -> usize {
         assert!(
             !self.started && station < self.stations,
             "machines hang on stations from the start"
@@ -178,9 +194,8 @@ impl<P: Program> World<P> {
         let wires = &mut self.machines[station].wires;
         *wires += 1;
         let wired = Wired { station, end: self.ends.len() };
-        for (to, interface) in [(machine, 1), (station, *wires)] {
+        for (pipe, (to, interface)) in wire.into_iter().zip([(machine, 1), (station, *wires)]) {
             let interface = Interface(interface);
-            let pipe = Pipe::new(wire.bits_per_second, wire.delay, wire.packets_max);
             self.ends.push(End { pipe, bytes: 0, to, interface });
         }
         self.machines.push(Machine { host, program, wired: Some(wired), wires: 1 });
@@ -286,6 +301,14 @@ impl<P: Program> World<P> {
             .wired
             .map(|Wired { end, .. }| [self.ends[end + 1].bytes, self.ends[end].bytes]);
         carried.unwrap_or_default()
+    }
+
+    /// Packets that a wired machine's wire has lost on the way to its station, and to the machine.
+    pub fn lost(&self, machine: usize) -> [u64; 2] {
+        let lost = self.machines[machine]
+            .wired
+            .map(|Wired { end, .. }| [end + 1, end].map(|it| self.ends[it].pipe.lost()));
+        lost.unwrap_or_default()
     }
 
     /// The world's counters.
