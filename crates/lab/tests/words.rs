@@ -27,6 +27,15 @@ fn the_list_names_the_scenarios_and_their_keys() {
     for (name, keys) in [
         ("chain", &["hops = 4 ", "bytes = 1000000 ", "range_m = 250 ", "carrier_sense_m = 550 "]),
         ("emulab8", &["gateway = 8 ", "receivers = 1 2 3 4 5 6 7 ", "loss = ", "bytes = "]),
+        (
+            "uplink",
+            &[
+                "receivers = gateway ",
+                "uplink_up_mbps = 0.128 ",
+                "uplink_loss = 0 ",
+                "uplink_queue = 1000 ",
+            ],
+        ),
         ("map21", &["gateway = 11 ", "routing = static ", "uplink_mbps = ", "uplink_delay_ms = "]),
     ] {
         for key in keys {
@@ -43,7 +52,7 @@ fn the_list_is_there_for_programs_too() {
     let names: Vec<_> = list.iter().filter_map(|it| it["name"].as_str()).collect();
     let ours = ["chain", "emulab8", "map21", "bulk", "mesh50"];
     let papers = ["meshcache-s1", "meshcache-s2", "meshcache-s3"];
-    assert_eq!(names, [&ours[..], &papers].concat());
+    assert_eq!(names, [&ours[..], &papers, &["uplink"]].concat());
     for scenario in list {
         assert!(scenario["description"].as_str().is_some_and(|it| !it.is_empty()));
         let keys = scenario["keys"].as_array().expect("keys");

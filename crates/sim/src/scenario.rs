@@ -18,6 +18,7 @@ mod changes;
 mod choice;
 mod clients;
 mod file;
+mod intercepts;
 mod key;
 mod keys;
 mod metric;
@@ -36,6 +37,7 @@ pub use changes::{Changes, Cut};
 use choice::Choice;
 pub use clients::{Browsing, Reader};
 use file::{File, Source};
+pub use intercepts::Intercepts;
 pub(crate) use metric::HOP;
 pub use metric::Metric;
 pub use problem::ScenarioError;
@@ -48,7 +50,7 @@ pub use variant::{Cancel, Halves, Heads, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
 /// The scenarios that are part of the program.
-const BUILT_IN: [(&str, &str); 8] = [
+const BUILT_IN: [(&str, &str); 9] = [
     ("chain", include_str!("../../../scenarios/chain.toml")),
     ("emulab8", include_str!("../../../scenarios/emulab8.toml")),
     ("map21", include_str!("../../../scenarios/map21.toml")),
@@ -57,6 +59,7 @@ const BUILT_IN: [(&str, &str); 8] = [
     ("meshcache-s1", include_str!("../../../scenarios/meshcache-s1.toml")),
     ("meshcache-s2", include_str!("../../../scenarios/meshcache-s2.toml")),
     ("meshcache-s3", include_str!("../../../scenarios/meshcache-s3.toml")),
+    ("uplink", include_str!("../../../scenarios/uplink.toml")),
 ];
 
 /// A mesh, its uplink, and what its clients do.
@@ -76,7 +79,7 @@ pub struct Scenario {
     pub routers: Vec<Router>,
     /// The router with the uplink.
     pub gateway: usize,
-    /// Routers whose clients request files, in order; never the gateway, none twice.
+    /// Routers whose clients request files, in order, none twice; the gateway only if it has clients of its own.
     pub receivers: Vec<usize>,
     /// How links change during a run, if they do.
     pub changes: Option<Changes>,

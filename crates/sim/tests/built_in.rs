@@ -4,8 +4,17 @@ use std::path::Path;
 
 use sim::scenario::{Routing, Scenario, Traffic};
 
-const ALL: [&str; 8] =
-    ["chain", "emulab8", "map21", "bulk", "mesh50", "meshcache-s1", "meshcache-s2", "meshcache-s3"];
+const ALL: [&str; 9] = [
+    "chain",
+    "emulab8",
+    "map21",
+    "bulk",
+    "mesh50",
+    "meshcache-s1",
+    "meshcache-s2",
+    "meshcache-s3",
+    "uplink",
+];
 
 fn load(name: &str) -> Scenario {
     Scenario::load(name, &[]).unwrap_or_else(|error| panic!("{error}"))

@@ -37,7 +37,7 @@ pub enum Selection {
 /// Which routers intercept requests, and on which interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interception {
-    /// The gateway, on its interface towards the mesh.
+    /// The gateway, on its interface towards the mesh, and on that towards clients of its own.
     Gateway,
     /// Each access router, on the interface towards its clients.
     AccessRouters,

@@ -107,7 +107,8 @@ fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let from_gateway = before.and_then(|before| given()?.checked_sub(before));
     let bytes_by_source = match counted {
         Some(counted) => {
-            BytesBySource { from_gateway, ..counted }.by_source(source, asked_before, got.bytes)
+            let here = ServedBy::access(request.receiver, scenario.gateway, asked_before);
+            BytesBySource { from_gateway, ..counted }.by_source(source, here, got.bytes)
         }
         None => BTreeMap::from([(source.name().to_owned(), got.bytes)]),
     };

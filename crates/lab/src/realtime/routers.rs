@@ -9,8 +9,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use sim::scenario::{Routing, Scenario};
-use wire::{Interception, Scheme, Selection};
+use sim::scenario::{Intercepts, Routing, Scenario};
+use wire::{Scheme, Selection};
 
 use super::address;
 use super::child::{Background, wait_for};
@@ -208,7 +208,7 @@ fn start_one(
         .arg(file("store"))
         .arg("--control")
         .arg(control(scenario, router))
-        .args(intercepted(scenario, scheme, router).map(|it| format!("--intercept={it}")));
+        .args(intercepted(scenario, scheme, router).iter().map(|it| format!("--intercept={it}")));
     if let Some(selection) = scheme.selection() {
         command.args(["--mesh", "wl0", "--scheme", selection.name()]);
     }
@@ -218,12 +218,10 @@ fn start_one(
     Background::start(&namespace, &format!("{namespace}.hearsay"), &mut command)
 }
 
-/// The interface on which a router's daemon intercepts, if any.
-fn intercepted(scenario: &Scenario, scheme: Scheme, router: usize) -> Option<&'static str> {
-    match scheme.interception()? {
-        Interception::Gateway => (router == scenario.gateway).then_some("wl0"),
-        Interception::AccessRouters => scenario.receivers.contains(&router).then_some("lan0"),
-    }
+/// The interfaces on which a router's daemon intercepts.
+fn intercepted(scenario: &Scenario, scheme: Scheme, router: usize) -> Vec<&'static str> {
+    let Intercepts { mesh, clients } = scenario.intercepts(scheme, router);
+    [(mesh, "wl0"), (clients, "lan0")].into_iter().filter(|it| it.0).map(|it| it.1).collect()
 }
 
 /// The daemon's configuration beyond its command line: its name in `Cache-Status`, settings that differ from

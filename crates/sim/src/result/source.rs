@@ -38,10 +38,19 @@ impl ServedBy {
     pub fn of(giver: Option<usize>, access: usize, gateway: usize, asked_before: bool) -> Self {
         match giver {
             None => Self::Origin,
-            Some(router) if router == access && asked_before => Self::Local,
-            Some(router) if router == access => Self::PhLocal,
             Some(router) if router == gateway => Self::Gateway,
+            Some(router) if router == access => Self::access(access, gateway, asked_before),
             Some(_) => Self::Remote,
+        }
+    }
+
+    /// The source of what the access router had. What the gateway gives to clients of its own is from the
+    /// gateway, because it does not spare it.
+    pub fn access(access: usize, gateway: usize, asked_before: bool) -> Self {
+        match asked_before {
+            _ if access == gateway => Self::Gateway,
+            true => Self::Local,
+            false => Self::PhLocal,
         }
     }
 
@@ -89,14 +98,8 @@ pub struct BytesBySource {
 
 impl BytesBySource {
     /// Bytes by source, adding up to at least the `bytes` that the client got. `head` is the source of the
-    /// response's head; `asked_before` says whether clients of this router had requested the same before.
-    pub fn by_source(
-        &self,
-        head: ServedBy,
-        asked_before: bool,
-        bytes: u64,
-    ) -> BTreeMap<String, u64> {
-        let here = if asked_before { ServedBy::Local } else { ServedBy::PhLocal };
+    /// response's head; `here` is the source of what this router had, [`ServedBy::access`].
+    pub fn by_source(&self, head: ServedBy, here: ServedBy, bytes: u64) -> BTreeMap<String, u64> {
         let far = if head == ServedBy::Origin { ServedBy::Origin } else { ServedBy::Gateway };
         let of_gateway = match (self.from_gateway, head) {
             (Some(given), _) => given.min(self.peer_bytes),
@@ -171,21 +174,25 @@ mod tests {
             repaired_bytes: 5,
             ..BytesBySource::default()
         };
-        let sums = |given: BytesBySource, head, asked_before| {
-            let sums = given.by_source(head, asked_before, 100);
+        let sums = |given: BytesBySource, head, here| {
+            let sums = given.by_source(head, here, 100);
             assert_eq!(sums.values().sum::<u64>(), 100);
             sums.into_iter().map(|(name, bytes)| format!("{name} {bytes}")).collect::<Vec<_>>()
         };
         let expected = ["gateway 25", "overheard 60", "ph-local 10", "repaired 5"];
-        assert_eq!(sums(given, ServedBy::Gateway, false), expected);
+        assert_eq!(sums(given, ServedBy::Gateway, ServedBy::PhLocal), expected);
         let expected = ["local 15", "overheard 60", "remote 20", "repaired 5"];
-        assert_eq!(sums(given, ServedBy::Local, true), expected);
+        assert_eq!(sums(given, ServedBy::Local, ServedBy::Local), expected);
         let known = BytesBySource { from_gateway: Some(12), ..given };
         let expected = ["gateway 17", "overheard 60", "ph-local 10", "remote 8", "repaired 5"];
-        assert_eq!(sums(known, ServedBy::Gateway, false), expected);
+        assert_eq!(sums(known, ServedBy::Gateway, ServedBy::PhLocal), expected);
         let expected = ["origin 17", "overheard 60", "ph-local 10", "remote 8", "repaired 5"];
-        assert_eq!(sums(known, ServedBy::Origin, false), expected);
-        let nothing = BytesBySource::default().by_source(ServedBy::Origin, false, 0);
+        assert_eq!(sums(known, ServedBy::Origin, ServedBy::PhLocal), expected);
+        // The client of a gateway.
+        let given = BytesBySource { local_bytes: 30, origin_bytes: 70, ..BytesBySource::default() };
+        let expected = ["gateway 30", "origin 70"];
+        assert_eq!(sums(given, ServedBy::Origin, ServedBy::Gateway), expected);
+        let nothing = BytesBySource::default().by_source(ServedBy::Origin, ServedBy::Local, 0);
         assert_eq!(nothing, BTreeMap::from([("origin".to_owned(), 0)]));
     }
 
@@ -217,6 +224,11 @@ mod tests {
             (None, true, ServedBy::Origin),
         ] {
             assert_eq!(ServedBy::of(giver, access, gateway, asked_before), expected);
+        }
+        // A client of the gateway, which has what it had asked for, or others.
+        for asked_before in [false, true] {
+            let source = ServedBy::of(Some(gateway), gateway, gateway, asked_before);
+            assert_eq!((source, source.is_hit()), (ServedBy::Gateway, false));
         }
         for source in ServedBy::ALL {
             let json = serde_json::to_string(&source).unwrap();

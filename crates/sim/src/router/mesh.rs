@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use node::Listening;
 use store::Policy;
-use wire::{Date, Instant, Interception, Scheme, Selection};
+use wire::{Date, Instant, Scheme, Selection};
 
 use super::{EventSink, HTTP_PORT, Router, Settings, StoreSize, way};
 use crate::hosts::{BEGIN, Browser, Client, Files, Origin};
 use crate::net::{self, Host, Interface, Packet};
-use crate::scenario::{self, Scenario, Traffic};
+use crate::scenario::{self, Intercepts, Scenario, Traffic};
 use crate::world::{AIR, Program, Routes, Tap, Wire, World, address};
 
 /// The origin's host name.
@@ -210,21 +210,12 @@ impl<'a> Mesh<'a> {
     }
 }
 
-/// A router's first wire. The gateway's leads to the origin.
-const LAN: Interface = Interface(1);
-
-/// The interfaces on which a router intercepts connections: the mesh's, or its own clients'.
+/// The interfaces on which a router intercepts connections.
 fn intercepts(scenario: &Scenario, scheme: Scheme, router: usize) -> Vec<Interface> {
-    let is_gateway = router == scenario.gateway;
-    match scheme.interception() {
-        Some(Interception::Gateway) if is_gateway => vec![AIR],
-        Some(Interception::AccessRouters)
-            if !is_gateway && scenario.receivers.contains(&router) =>
-        {
-            vec![LAN]
-        }
-        _ => Vec::new(),
-    }
+    // The gateway's first wire leads to the origin.
+    let lan = Interface(if router == scenario.gateway { 2 } else { 1 });
+    let Intercepts { mesh, clients } = scenario.intercepts(scheme, router);
+    [(mesh, AIR), (clients, lan)].into_iter().filter(|it| it.0).map(|it| it.1).collect()
 }
 
 /// Sizes of the origin's files, in bytes.

@@ -114,7 +114,9 @@ impl Mesh<'_> {
                 let mut transfer = transfer(self.scenario, request, asked_before, got);
                 if let Some(given) = self.given(request) {
                     let head = transfer.source.unwrap_or(ServedBy::Gateway);
-                    transfer.bytes_by_source = given.by_source(head, asked_before, transfer.bytes);
+                    let (access, gateway) = (request.receiver, self.scenario.gateway);
+                    let here = ServedBy::access(access, gateway, asked_before);
+                    transfer.bytes_by_source = given.by_source(head, here, transfer.bytes);
                 }
                 ended(&transfer);
                 transfers.insert(number, transfer);

@@ -78,6 +78,7 @@ impl<'a> Builder<'a> {
     fn scenario(mut self, name: &str) -> Result<Scenario, ScenarioError> {
         let trace = self.trace()?;
         let receivers = self.receivers(&trace)?;
+        self.check_gateway(&receivers)?;
         let tree = self.tree()?;
         self.check_reach(&tree, &receivers)?;
         let changes = self.changes(&tree)?;
@@ -170,11 +171,6 @@ impl<'a> Builder<'a> {
         let files = self.file.settings.files;
         for wish in &self.file.settings.requests {
             match find(&self.routers, &wish.router) {
-                Ok(router) if router == self.gateway => {
-                    let text =
-                        format!("the gateway {} cannot be among the `requests`", wish.router);
-                    wrong.add(self.place, &text);
-                }
                 Ok(_) if wish.file > files => {
                     let text = format!("`requests` has {wish}, and `files` is {files}: raise it");
                     wrong.add(self.place, &text);
@@ -187,7 +183,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The routers that requests name; else the `receivers` key; else the last router of a chain, or all
-    /// routers but the gateway.
+    /// routers but the gateway, or the gateway if there is no other.
     fn receivers(&self, trace: &[Request]) -> Result<Vec<usize>, ScenarioError> {
         if !trace.is_empty() {
             let mut receivers = Vec::new();
@@ -201,6 +197,7 @@ impl<'a> Builder<'a> {
         let Some(names) = &self.file.settings.receivers else {
             return Ok(match self.file.layout {
                 Layout::Chain => vec![self.routers.len() - 1],
+                Layout::Placed if self.routers.len() == 1 => vec![self.gateway],
                 Layout::Placed => {
                     (0..self.routers.len()).filter(|it| *it != self.gateway).collect()
                 }
@@ -214,10 +211,6 @@ impl<'a> Builder<'a> {
         let mut receivers = Vec::new();
         for name in names {
             match find(&self.routers, name) {
-                Ok(router) if router == self.gateway => {
-                    let text = format!("the gateway {name} cannot be among the `receivers`");
-                    wrong.add(self.place, &text);
-                }
                 Ok(router) if receivers.contains(&router) => {
                     wrong.add(self.place, &format!("`receivers` names router {name} twice"));
                 }
@@ -226,6 +219,19 @@ impl<'a> Builder<'a> {
             }
         }
         wrong.unless(receivers)
+    }
+
+    /// Flows and fetches come from the gateway, so it cannot receive them.
+    fn check_gateway(&self, receivers: &[usize]) -> Result<(), ScenarioError> {
+        let traffic = self.file.settings.traffic;
+        if traffic.is_of_origin() || !receivers.contains(&self.gateway) {
+            return Ok(());
+        }
+        let (name, word) = (&self.routers[self.gateway].name, traffic.word());
+        let text = format!(
+            "the gateway {name} cannot be among the `receivers`: it is the sender of `traffic` \"{word}\""
+        );
+        Err(ScenarioError::one(self.place, &text))
     }
 
     /// Only the first wrong route is reported: the same mistake is usually behind the others.

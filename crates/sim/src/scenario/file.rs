@@ -162,8 +162,8 @@ impl Reader<'_> {
         let Some(table) = value.as_table() else {
             return self.wrong.add(place, "`routers` must be a table of name = [x_m, y_m]");
         };
-        if !(2..=ROUTERS_MAX).contains(&table.len()) {
-            let text = format!("a mesh has from 2 to {ROUTERS_MAX} routers, not {}", table.len());
+        if !(1..=ROUTERS_MAX).contains(&table.len()) {
+            let text = format!("a mesh has from 1 to {ROUTERS_MAX} routers, not {}", table.len());
             return self.wrong.add(place, &text);
         }
         for (name, value) in in_order(table) {

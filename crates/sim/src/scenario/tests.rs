@@ -189,6 +189,41 @@ fn requests_may_be_written_one_by_one() {
 }
 
 #[test]
+fn clients_may_be_behind_the_gateway() {
+    let scenario = load(THREE, &[("receivers", "b g")]).unwrap();
+    assert_eq!((scenario.receivers.as_slice(), scenario.hops(0)), (&[2, 0][..], 0));
+    assert_eq!(load("hops = 2", &[("requests", "0 2")]).unwrap().receivers, [0, 2]);
+    let alone = "gateway = 'g'\n[routers]\ng = [0, 0]\n";
+    for text in [alone.to_owned(), format!("routes = []\n{alone}")] {
+        let scenario = load(&text, &[]).unwrap();
+        assert_eq!((scenario.receivers.as_slice(), scenario.path(0)), (&[0][..], vec![0]));
+        assert_eq!(scenario.tree_hops(), []);
+    }
+    let sender = complaint(alone, &[("traffic", "udp")]);
+    assert!(sender.starts_with("mine.toml: the gateway g cannot be among"), "{sender}");
+}
+
+#[test]
+fn routers_intercept_where_the_scheme_says() {
+    let scenario = load(THREE, &[("receivers", "b g")]).unwrap();
+    let of = |scheme| [0, 1, 2].map(|it| scenario.intercepts(scheme, it));
+    let [nowhere, mesh, clients] = [(false, false), (true, false), (false, true)]
+        .map(|(mesh, clients)| Intercepts { mesh, clients });
+    let both = Intercepts { mesh: true, clients: true };
+    for (scheme, expected) in [
+        (Scheme::EndToEnd, [nowhere; 3]),
+        (Scheme::Default, [both, nowhere, nowhere]),
+        (Scheme::Thcp, [clients, nowhere, clients]),
+        (Scheme::Ditto, [clients, nowhere, clients]),
+    ] {
+        assert_eq!(of(scheme), expected, "{scheme}");
+    }
+    let without = load(THREE, &[]).unwrap();
+    assert_eq!(without.intercepts(Scheme::Default, 0), mesh);
+    assert_eq!(without.intercepts(Scheme::PhThcp, 0), nowhere);
+}
+
+#[test]
 fn routers_keep_the_order_of_the_file() {
     let text = "gateway = 9\n[routers]\n9 = [0, 0]\n10 = [1, 0]\n1 = [2, 0]\n";
     let names: Vec<_> = load(text, &[]).unwrap().routers.into_iter().map(|it| it.name).collect();
@@ -216,7 +251,7 @@ fn what_a_file_says_wrongly_is_told_with_its_line() {
             "mine.toml:2: unknown key `router`: did you mean",
         ),
         ("routers = 4".into(), "mine.toml:1: `routers` must be a table"),
-        ("[routers]\na = [0, 0]".into(), "mine.toml:1: a mesh has from 2 to 1000 routers, not 1"),
+        ("[routers]\n".into(), "mine.toml:1: a mesh has from 1 to 1000 routers, not 0"),
         (format!("{THREE}c = [0, 0, 0]"), "mine.toml:7: router `c` must be a place"),
         (format!("{THREE}c = [0, nan]"), "mine.toml:7: router `c` must be a place"),
         (format!("{THREE}c = [0, -1e7]"), "mine.toml:7: router `c` must be a place"),
@@ -239,7 +274,7 @@ fn what_a_file_says_wrongly_is_told_with_its_line() {
 fn everything_that_is_wrong_is_told_at_once() {
     assert_eq!(complaint("hosp = 1\nbyte = 2\nloss = 2", &[]).lines().count(), 3);
     assert_eq!(complaint(THREE, &[("a", "1"), ("loss", "2")]).lines().count(), 2);
-    assert_eq!(complaint(THREE, &[("receivers", "x y g")]).lines().count(), 3);
+    assert_eq!(complaint(THREE, &[("receivers", "x y a a")]).lines().count(), 3);
 }
 
 #[test]
@@ -263,7 +298,10 @@ fn what_does_not_fit_together_is_refused() {
             &[("gateway", "x")][..],
             "mine.toml: the gateway is an unknown router `x`: known here: g, a, b",
         ),
-        (&[("receivers", "a g")], "mine.toml: the gateway g cannot be among the `receivers`"),
+        (
+            &[("traffic", "tcp"), ("receivers", "a g")],
+            "mine.toml: the gateway g cannot be among the `receivers`: it is the sender of `traffic` \"tcp\"",
+        ),
         (&[("receivers", "a a")], "mine.toml: `receivers` names router a twice"),
         (&[("receivers", "a c")], "mine.toml: `receivers` names an unknown router `c`"),
         (&[("gateway", "a")], "mine.toml:2: route \"g a b\" must begin with the gateway, a"),
@@ -279,7 +317,6 @@ fn what_does_not_fit_together_is_refused() {
             &[("data_mbps", "1"), ("basic_mbps", "5.5")],
             "mine.toml: `basic_mbps` is 5.5, more than `data_mbps`, 1",
         ),
-        (&[("requests", "a g")], "mine.toml: the gateway g cannot be among the `requests`"),
         (&[("requests", "c")], "mine.toml: `requests` names an unknown router `c`"),
         (&[("requests", "a:2")], "mine.toml: `requests` has a:2, and `files` is 1: raise it"),
         (

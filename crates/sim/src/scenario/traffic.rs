@@ -19,6 +19,16 @@ pub enum Traffic {
     Pages,
 }
 
+impl Traffic {
+    /// Whether clients behind routers request files of the origin.
+    pub fn is_of_origin(self) -> bool {
+        match self {
+            Self::Files | Self::Pages => true,
+            Self::Tcp | Self::Udp | Self::Fetches => false,
+        }
+    }
+}
+
 impl Choice for Traffic {
     const ALL: &'static [(Self, &'static str)] = &[
         (Self::Files, "files"),

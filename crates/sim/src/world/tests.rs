@@ -106,6 +106,24 @@ fn machines_on_wires_reach_each_other_over_the_air() {
 }
 
 #[test]
+fn a_wire_may_differ_in_its_directions_and_lose_packets() {
+    let pipe = |bits_per_second| Pipe::new(bits_per_second, Duration::ZERO, 10);
+    let mut world = chain(vec![listener()]);
+    let both = [pipe(264_000), pipe(132_000)];
+    let client = world.attach_by(0, both, host(1), talker(to(0)));
+    let lossy = [pipe(1_000_000), pipe(1_000_000).with_loss(1.0, 1)];
+    let loses = world.attach_by(0, lossy, host(2), talker(to(0)));
+    world.run(seconds(2));
+    // 33 bytes of IP take 2 ms to the station, and 1 ms back.
+    let [there, back] = [0, client].map(|it| world.program(it).heard[0].0 - seconds(1));
+    assert_eq!([there, back], [2, 3].map(Duration::from_millis));
+    assert_eq!((world.program(0).heard.len(), world.program(loses).heard.len()), (1, 0));
+    assert_eq!((world.lost(client), world.lost(loses)), ([0, 0], [1, 0]));
+    assert_eq!((world.carried(client), world.carried(loses)), ([33, 33], [0, 0]));
+    assert_eq!(world.lost(0), [0, 0], "a station has no such wire");
+}
+
+#[test]
 fn what_has_no_way_is_dropped_and_counted() {
     let links = Links::by_distance(&[(0.0, 0.0), (900.0, 0.0)], Ranges::default(), |_| 0.0);
     let routes = Routes::shortest(&links, Metric::Hops, LossScope::Data);

@@ -1,0 +1,115 @@
+//! The uplink: rates of its directions, losses and queues; and clients behind the gateway itself.
+
+use sim::result::RunResult;
+use sim::result::source::ServedBy;
+use sim::router::run::{Options, Watchers, run};
+use sim::scenario::Scenario;
+use wire::Scheme;
+
+fn go(name: &str, settings: &[(&str, &str)], scheme: Scheme, seed: u64) -> RunResult {
+    let settings: Vec<_> =
+        settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let scenario = Scenario::load(name, &settings).unwrap();
+    let result = run(&scenario, scheme, seed, Options::default(), Watchers::default(), |_| {});
+    let result = result.unwrap();
+    for transfer in &result.transfers {
+        assert!(transfer.error.is_none() && transfer.sha256_ok, "{scheme}: {transfer:?}");
+    }
+    result
+}
+
+fn seconds(settings: &[(&str, &str)]) -> f64 {
+    let settings = [&[("bytes", "200_000")], settings].concat();
+    go("uplink", &settings, Scheme::EndToEnd, 1).transfers[0].seconds
+}
+
+fn sources(result: &RunResult) -> Vec<ServedBy> {
+    result.transfers.iter().map(|it| it.source.unwrap()).collect()
+}
+
+#[test]
+fn a_client_of_the_gateway_gets_files_over_the_uplink_alone() {
+    use ServedBy::{Gateway, Origin};
+    for scheme in Scheme::ALL {
+        let settings = [("bytes", "100_000"), ("rounds", "2")];
+        let result = go("uplink", &settings, scheme, 1);
+        let second = if scheme == Scheme::EndToEnd { Origin } else { Gateway };
+        assert_eq!(sources(&result), [Origin, second], "{scheme}");
+        assert!(result.transfers.iter().all(|it| it.hops == 0));
+        assert_eq!((result.radio.data_frames, result.gateway.bytes_over_air), (0, 0));
+        // 100 kB at 512 kbit/s take 1.56 s; headers and three round trips are the rest.
+        let first = &result.transfers[0];
+        assert!((1.56..2.6).contains(&first.seconds), "{scheme}: {first:?}");
+    }
+}
+
+/// What the gateway's client has asked for is there for others, and the other way round.
+#[test]
+fn clients_of_the_gateway_and_of_others_share_its_store() {
+    use ServedBy::{Gateway, Origin};
+    let requests = "0:1 2:1 2:2 0:2 0:2";
+    let settings = [("hops", "2"), ("bytes", "60_000"), ("files", "2"), ("requests", requests)];
+    for scheme in [Scheme::Default, Scheme::Thcp, Scheme::PhThcp, Scheme::Ditto] {
+        let result = go("chain", &settings, scheme, 1);
+        assert_eq!(sources(&result), [Origin, Gateway, Origin, Gateway, Gateway], "{scheme}");
+        let hops: Vec<_> = result.transfers.iter().map(|it| it.hops).collect();
+        assert_eq!(hops, [0, 2, 2, 0, 0]);
+        let sums = |number: usize| result.transfers[number].bytes_by_source.values().sum::<u64>();
+        assert!((0..5).all(|it| sums(it) == 60_000), "{result:?}");
+        assert_eq!(result.transfers[3].bytes_by_source["gateway"], 60_000, "{result:?}");
+    }
+}
+
+#[test]
+fn readers_may_be_behind_the_gateway() {
+    let settings = [
+        ("nodes", "4"),
+        ("area_m", "200"),
+        ("gateway", "1"),
+        ("receivers", "1 2"),
+        ("seconds", "60"),
+        ("think_mean_s", "10"),
+    ];
+    let result = go("meshcache-s1", &settings, Scheme::PhThcp, 1);
+    for client in ["1", "2"] {
+        assert!(result.transfers.iter().any(|it| it.client == client), "{client}");
+    }
+}
+
+#[test]
+fn each_direction_has_its_rate() {
+    let usual = seconds(&[]);
+    // 200 kB at 512 kbit/s.
+    assert!((3.1..4.5).contains(&usual), "{usual}");
+    assert!(seconds(&[("uplink_mbps", "1.024")]) < 0.7 * usual);
+    // Acknowledgements are small, so 32 kbit/s are as good as 128. At 4 kbit/s, 70 of 40 bytes take 5.6 s.
+    assert!(seconds(&[("uplink_up_mbps", "0.032")]) < 1.1 * usual);
+    assert!(seconds(&[("uplink_up_mbps", "0.004")]) > 5.0);
+    // 0 is the rate of the other direction.
+    assert_eq!(seconds(&[("uplink_up_mbps", "0")]), seconds(&[("uplink_up_mbps", "0.512")]));
+}
+
+#[test]
+fn losses_and_short_queues_slow_transfers_down() {
+    let usual = seconds(&[]);
+    assert!(seconds(&[("uplink_loss", "0.05")]) > 1.3 * usual);
+    assert!(seconds(&[("uplink_queue", "5")]) > 1.05 * usual);
+}
+
+#[test]
+fn losses_follow_from_the_seed() {
+    let settings = [("bytes", "100_000"), ("uplink_loss", "0.05"), ("rounds", "2")];
+    let of = |seed| go("uplink", &settings, Scheme::PhThcp, seed);
+    assert_eq!(of(1), of(1));
+    assert_ne!(of(1).transfers[0].seconds, of(2).transfers[0].seconds);
+}
+
+/// A probability that loses no packet of the run draws for each of them, and changes nothing.
+#[test]
+fn losses_are_drawn_apart_from_all_else() {
+    let with = |loss| {
+        let settings = [("hops", "2"), ("bytes", "60_000"), ("loss", "0.4"), ("uplink_loss", loss)];
+        go("chain", &settings, Scheme::PhThcp, 1)
+    };
+    assert_eq!(with("0"), with("1e-9"));
+}
