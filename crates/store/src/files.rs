@@ -21,6 +21,9 @@ pub use memory::Memory;
 pub(crate) use overlay::Overlay;
 pub use place::{Unfit, check_place};
 
+/// Bytes read at a time when they have to be written again.
+const AGAIN_BYTES: u64 = 256 << 10;
+
 /// A flat directory of files.
 pub trait Files: Send + Sync + Debug {
     /// The names of all files, in no particular order.
@@ -81,4 +84,18 @@ pub(crate) fn read_exact(
     let mut out = vec![0; length];
     let got = file.read_at(offset, &mut out)?;
     Ok((got == length).then_some(out))
+}
+
+/// Writes a file's bytes again, from an offset on: after a failed sync the system may consider bytes
+/// clean that never reached the disk.
+pub(crate) fn write_again(file: &dyn File, from: u64) -> io::Result<()> {
+    let end = file.len()?;
+    let mut at = from;
+    while at < end {
+        let length = (end - at).min(AGAIN_BYTES);
+        let Some(bytes) = read_exact(file, at, length as usize)? else { break };
+        file.write_at(at, &mut [IoSlice::new(&bytes)])?;
+        at += length;
+    }
+    Ok(())
 }

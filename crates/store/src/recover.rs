@@ -84,10 +84,7 @@ pub(crate) fn read_segment(file: &dyn File, id: SegmentId) -> io::Result<Found> 
     };
     match sealed {
         Some((end, entries)) => (found.end, found.entries) = (end, entries),
-        None => {
-            Walk { window: Window { file, start: 0, bytes: Vec::new() }, id, found: &mut found }
-                .run()?
-        }
+        None => Walk { window: Window::new(file), id, found: &mut found }.run()?,
     }
     Ok(found)
 }
@@ -157,7 +154,7 @@ impl Walk<'_> {
 }
 
 /// Part of a file in memory, so that a scan reads large pieces.
-struct Window<'a> {
+pub(crate) struct Window<'a> {
     file: &'a dyn File,
     start: u32,
     bytes: Vec<u8>,
@@ -167,9 +164,13 @@ struct Window<'a> {
 const WINDOW_BYTES: usize = 256 << 10;
 const _: () = assert!(WINDOW_BYTES > (UNIT_BYTES_MAX + UNIT_HEADER) as usize);
 
-impl Window<'_> {
+impl<'a> Window<'a> {
+    pub fn new(file: &'a dyn File) -> Self {
+        Self { file, start: 0, bytes: Vec::new() }
+    }
+
     /// The bytes at an offset of the file; `None` if the file ends before.
-    fn at(&mut self, offset: u32, length: u32) -> io::Result<Option<&[u8]>> {
+    pub fn at(&mut self, offset: u32, length: u32) -> io::Result<Option<&[u8]>> {
         let is_inside = |window: &Self| {
             offset >= window.start
                 && (offset - window.start + length) as usize <= window.bytes.len()

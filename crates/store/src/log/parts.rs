@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::{Doing, Error};
-use crate::files::{File, read_exact};
+use crate::files::{File, write_again};
 use crate::segment::{
     Entry, FOOTER_ENTRY, Location, SegmentHeader, SegmentId, TRAILER, UNIT_BYTES_MAX, UNIT_HEADER,
     Unit, UnitHeader, unit_disk_bytes, unit_log_bytes,
@@ -17,8 +17,6 @@ use crate::segment::{
 
 /// Most units in one vectored write: a unit needs three buffers, and the system accepts 1,024.
 const WRITE_UNITS_MAX: usize = 340;
-/// Bytes read at a time when they have to be written again.
-const AGAIN_BYTES: u64 = 256 << 10;
 
 /// A segment that is being written.
 #[derive(Debug)]
@@ -124,25 +122,9 @@ pub(super) fn fitting(pieces: &[Piece], room: u32) -> usize {
 impl Unsynced {
     pub fn sync(&mut self) -> Result<(), Error> {
         if self.has_failed {
-            self.write_again()?;
+            write_again(&*self.file, u64::from(self.from))
+                .doing("write the unsynced bytes of a segment again")?;
         }
         self.file.sync().doing("make a segment durable")
-    }
-
-    /// Writes the bytes again: after a failed sync the system may consider bytes clean that never
-    /// reached the disk.
-    fn write_again(&self) -> Result<(), Error> {
-        let end = self.file.len().doing("get the length of a segment")?;
-        let mut at = u64::from(self.from);
-        while at < end {
-            let length = (end - at).min(AGAIN_BYTES);
-            let bytes = read_exact(&*self.file, at, length as usize).doing("read a segment")?;
-            let Some(bytes) = bytes else { break };
-            self.file
-                .write_at(at, &mut [IoSlice::new(&bytes)])
-                .doing("write the unsynced bytes of a segment again")?;
-            at += length;
-        }
-        Ok(())
     }
 }
