@@ -1,6 +1,7 @@
 //! Shared by the tests: units whose names follow from their bytes, and a small random generator.
 #![allow(dead_code)]
 
+pub mod faulty;
 pub mod paper;
 pub mod recorder;
 pub mod segment;
