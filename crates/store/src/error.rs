@@ -63,9 +63,20 @@ pub enum Error {
         bytes_max: u64,
     },
 
-    /// No segment number is left. Nothing changed; a new store is needed.
-    #[error("no segment number is left: start a new store")]
+    /// No number is left for another segment, or for another unit of a history. Nothing changed; a
+    /// new store is needed.
+    #[error("no number is left for another segment or unit: start a new store")]
     Exhausted,
+
+    /// Units were to be appended to a history at a position that is not its end. Nothing changed;
+    /// trying again does not help.
+    #[error("the history ends at position {end}, so units cannot be appended at {first}")]
+    NotAtEnd {
+        /// The position of the first unit.
+        first: u64,
+        /// The history's end.
+        end: u64,
+    },
 
     /// The catalogue failed and made none of the call's changes. After an I/O error the catalogue
     /// must be opened again.

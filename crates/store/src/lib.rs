@@ -1,27 +1,31 @@
-//! The store of chunks: an index in memory, a log on disk, and a catalogue of the objects that the
-//! chunks make up.
+//! The store of chunks: an index in memory, a log on disk, a catalogue of the objects that the
+//! chunks make up, and the history of an uplink.
 //!
-//! *What this is:* three independent parts. [`Index`] knows where each unit is stored, and decides
+//! *What this is:* four independent parts. [`Index`] knows where each unit is stored, and decides
 //! which units are evicted; it does no I/O. [`Log`] and [`Reader`] keep the units' bytes in segment
-//! files. [`Catalogue`] stores rows about objects, which are opaque to it.
+//! files. [`Catalogue`] stores rows about objects, which are opaque to it. [`History`] and
+//! [`HistoryReader`] keep the units that crossed an uplink, in that order, in a directory of their
+//! own.
 //!
 //! *Who calls it:* the engine owns the [`Index`] and asks it directly; a writer thread owns the
-//! [`Log`] and the [`Catalogue`]; other threads hold a [`Reader`] or a [`CatalogueReader`].
+//! [`Log`] and the [`Catalogue`]; other threads hold a [`Reader`] or a [`CatalogueReader`]. Each end
+//! of an uplink owns a [`History`].
 //!
-//! *What it never does:* parse a unit or a row, hash a unit, decide without the engine what to
-//! keep, read a clock, start a thread.
+//! *What it never does:* parse a unit or a row, check a unit against its name, decide without the
+//! engine what to keep, read a clock, start a thread.
 //!
 //! *Where to start:* `segment.rs` for the format on disk, `index.rs` for the state in memory,
-//! `log.rs` for how units are written.
+//! `log.rs` for how units are written, `history.rs` for the history.
 //!
-//! *What survives a crash:* everything that [`Log::sync`] and [`Catalogue::sync`] had confirmed,
-//! even if the power fails during a write; of later writes, those that recovery finds complete.
-//! Reasons: `docs/decisions/0002-store-layout.md` and `0003-catalogue-redb.md`.
+//! *What survives a crash:* everything that [`Log::sync`], [`Catalogue::sync`] and [`History::sync`]
+//! had confirmed, even if the power fails during a write; of later writes, those that recovery finds
+//! complete. Reasons: `docs/decisions/0002-store-layout.md` and `0003-catalogue-redb.md`.
 
 mod catalogue;
 mod error;
 mod evict;
 mod files;
+mod history;
 mod index;
 mod log;
 mod reader;
@@ -36,6 +40,7 @@ pub use catalogue::{
 pub use error::Error;
 pub use evict::Policy;
 pub use files::{Disk, File, Files, Memory, Unfit, check_place};
+pub use history::{History, HistoryOptions, HistoryReader, HistoryState, Mark};
 pub use index::{Candidates, Index, IndexReport};
 pub use log::{Log, LogOptions, LogReport};
 pub use reader::{READ_BYTES_MAX, Reader};
