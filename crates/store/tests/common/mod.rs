@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod faulty;
+pub mod history;
 pub mod paper;
 pub mod recorder;
 pub mod segment;
