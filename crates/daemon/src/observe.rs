@@ -183,7 +183,7 @@ impl Observed for Observer {
     async fn manifest(&self, url: &str, page: u64) -> Option<ManifestPage> {
         let catalogue = self.catalogue()?;
         let uri: http::Uri = url.parse().ok()?;
-        let target = Target::new(uri.authority()?, uri.path_and_query())?;
+        let target = Target::read(&uri)?;
         // Responses for any audience are shown.
         let secret = self.config.borrow().mesh.object_secret();
         let keys = Audience::ALL.map(|audience| target.key(&secret, audience));

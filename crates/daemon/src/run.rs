@@ -154,6 +154,7 @@ fn engine_config(
         access: access(config),
         built: BUILT,
         mesh: mesh::engine_config(config, identity, capture.budget()),
+        has_far_end: false,
     }
 }
 

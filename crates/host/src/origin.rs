@@ -280,6 +280,7 @@ mod tests {
             let (address, made) = origin().await;
             let fetch = Fetch {
                 dial: Dial::Address(address),
+                tls: false,
                 client: address.ip(),
                 caller: Caller::ThisMachine,
                 method: http::Method::GET,

@@ -511,6 +511,9 @@ fn fetch_error<S: Serializer>(error: &FetchError, serializer: S) -> Result<S::Ok
         FetchError::Unsent => "unsent",
         FetchError::NoRoute => "no_route",
         FetchError::NoHolder => "no_holder",
+        FetchError::FarEndSilent => "far_end_silent",
+        FetchError::Untrusted => "untrusted",
+        FetchError::NotTls => "not_tls",
     })
 }
 

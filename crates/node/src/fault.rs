@@ -9,7 +9,8 @@ use wire::counters::Reason as _;
 
 wire::reasons! {
     /// Why a request is answered with an error of this proxy. From [`DnsError`](Self::DnsError) on, the origin gave no
-    /// sound answer, and the names are those of RFC 9209 §2.3.
+    /// sound answer, and the names are those of RFC 9209 §2.3; only [`FarEndSilent`](Self::FarEndSilent) has none
+    /// there.
     pub enum Fault {
         /// This proxy serves local clients only, and those that its operator names in `allow`; a private address
         /// behind the uplink is not local.
@@ -20,8 +21,14 @@ wire::reasons! {
         BadConnect = "bad_connect",
         /// The target has no host.
         NoHost = "no_host",
-        /// Only http:// can be asked of this proxy; use CONNECT for the rest.
+        /// This proxy fetches http:// and https:// URLs only; use CONNECT for the rest.
         BadScheme = "bad_scheme",
+        /// An https:// URL needs the far end of an uplink at this router ([uplink] far), and there is none; CONNECT
+        /// works as ever.
+        NoFarEnd = "no_far_end",
+        /// Only the gateway of this mesh fetches https:// URLs, because routers cannot ask each other for them
+        /// yet; CONNECT works as ever.
+        NotGateway = "not_gateway",
         /// This is a proxy: ask it for http://HOST/PATH.
         NotForProxy = "not_for_proxy",
         /// The field Host names no host.
@@ -42,6 +49,12 @@ wire::reasons! {
         Unavailable = "destination_unavailable",
         /// The origin did not answer in time.
         Timeout = "connection_timeout",
+        /// The far end of the uplink does not answer, and only it can fetch https.
+        FarEndSilent = "far_end_silent",
+        /// The origin's TLS certificate does not prove that it is this host.
+        Untrusted = "tls_certificate_error",
+        /// The origin speaks no TLS that is accepted here.
+        NotTls = "tls_protocol_error",
         /// Neither the mesh's gateway nor the origin can be reached from here.
         Unroutable = "destination_ip_unroutable",
         /// No router in reach has the object of this name.
@@ -65,6 +78,9 @@ impl Fault {
             Some(FetchError::TimedOut) => Self::Timeout,
             Some(FetchError::NoRoute) => Self::Unroutable,
             Some(FetchError::NoHolder) => Self::NotFound,
+            Some(FetchError::FarEndSilent) => Self::FarEndSilent,
+            Some(FetchError::Untrusted) => Self::Untrusted,
+            Some(FetchError::NotTls) => Self::NotTls,
             Some(FetchError::Malformed) => Self::ProtocolError,
             Some(FetchError::Unsent) => Self::RequestError,
             Some(FetchError::Truncated) | None => Self::Incomplete,
@@ -79,12 +95,18 @@ impl Fault {
             Self::NotCached | Self::Timeout | Self::Unroutable | Self::NotFound => {
                 StatusCode::GATEWAY_TIMEOUT
             }
-            Self::DnsError | Self::Unavailable | Self::ProtocolError | Self::Incomplete => {
-                StatusCode::BAD_GATEWAY
-            }
+            Self::DnsError
+            | Self::Unavailable
+            | Self::FarEndSilent
+            | Self::Untrusted
+            | Self::NotTls
+            | Self::ProtocolError
+            | Self::Incomplete => StatusCode::BAD_GATEWAY,
             Self::BadConnect
             | Self::NoHost
             | Self::BadScheme
+            | Self::NoFarEnd
+            | Self::NotGateway
             | Self::NotForProxy
             | Self::BadHost
             | Self::BadAddress
@@ -102,7 +124,9 @@ impl Fault {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if self >= Self::DnsError {
-            let detail = HeaderValue::try_from(format!("{name}; error={}", self.name()));
+            // The far end is the next hop, for whose silence RFC 9209 has a name.
+            let error = if self == Self::FarEndSilent { Self::Unavailable } else { self }.name();
+            let detail = HeaderValue::try_from(format!("{name}; error={error}"));
             headers.insert("proxy-status", detail.expect("tokens are ASCII"));
         }
         (Head { status, headers, length: Some(text.len() as u64) }, text)

@@ -176,6 +176,9 @@ pub struct Config {
     pub built: Date,
     /// The mesh, if it is in one.
     pub mesh: Option<MeshConfig>,
+    /// A far end of the uplink fetches for this node, and may speak TLS: explicit clients may ask
+    /// for `https` URIs, which [`crate::OriginOutput::Fetch`] then hands to the driver.
+    pub has_far_end: bool,
 }
 
 /// Settings that may change while a node runs. All others of [`Config`] are fixed.
@@ -271,6 +274,12 @@ pub enum FetchError {
     NoRoute,
     /// It is a published object, which has no origin, and no peer in reach has it.
     NoHolder,
+    /// Only the far end of the uplink speaks TLS to origins, and it does not answer.
+    FarEndSilent,
+    /// Its certificate does not prove that it is the host that was dialled.
+    Untrusted,
+    /// It speaks no TLS, or none that this node accepts.
+    NotTls,
 }
 
 /// Why a file was not published or an object not withdrawn. Sizes are in bytes.

@@ -5,7 +5,7 @@
 //! `publish`; the daemon, for the URI. *What it never does:* look anything up.
 
 use crate::fault::Fault;
-use crate::http::{Audience, RecordSignature, Target};
+use crate::http::{Audience, RecordSignature, Scheme, Target};
 use crate::input::Entrance;
 use crate::request::Ask;
 use ::http::uri::Authority;
@@ -36,7 +36,8 @@ pub fn uri(name: &Oid) -> String {
 
 /// The target of a request for a name.
 pub fn target(name: &Oid) -> Target {
-    let slash = Target::new(&Authority::from_static(HOST), None).expect("it is a host");
+    let slash = Target::new(Scheme::Http, &Authority::from_static(HOST), None);
+    let slash = slash.expect("it is a host");
     slash.with_path(&format!("/{name}"))
 }
 

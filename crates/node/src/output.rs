@@ -23,6 +23,8 @@ pub enum Dial {
 pub struct Fetch {
     /// The server to dial.
     pub dial: Dial,
+    /// Speak TLS to it, and first verify that it is the host that `dial` names.
+    pub tls: bool,
     /// The client or peer that it is for.
     pub client: IpAddr,
     /// The kind of that client, for [`crate::Access::may_dial`].

@@ -125,6 +125,12 @@ impl Ask {
         }
     }
 
+    /// Whether no peer is asked for the object, and none gets it: it may not leave this site, or its
+    /// URI is one that peers cannot ask for.
+    pub fn stays_here(&self) -> bool {
+        self.audience != Audience::Everyone || self.target.is_tls()
+    }
+
     /// The same request on behalf of no client: for the whole current version, without conditions.
     pub fn in_background(mut self) -> Self {
         self.method = Method::GET;
@@ -238,6 +244,7 @@ impl Ask {
         headers.insert(header::HOST, host.expect("it was read as one"));
         output::Fetch {
             dial: self.dial.clone(),
+            tls: self.target.is_tls(),
             client: self.client,
             caller: self.caller(),
             method: self.method.clone(),

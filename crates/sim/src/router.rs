@@ -124,6 +124,7 @@ impl Router {
             access: node::Access::default(),
             built: BUILT,
             mesh,
+            has_far_end: false,
         };
         Ok(Self {
             node: Node::new(config, index),

@@ -55,6 +55,7 @@ impl Router {
             access: node::Access::default(),
             built: Date::from_unix(1_000),
             mesh,
+            has_far_end: false,
         };
         let mut router = Self {
             node: Node::new(config, Index::new(1 << 30, Policy::S3Fifo)),

@@ -350,14 +350,14 @@ impl Misses {
     }
 }
 
-/// The path that a URI reference names, if it is on the same host.
+/// The path that a URI reference names, if it is of the same origin (RFC 9111 §4.4).
 fn same_host(value: &HeaderValue, target: &http::Target) -> Option<String> {
     let text = value.to_str().ok()?;
     let uri: ::http::Uri = text.parse().ok()?;
     let same = match uri.authority() {
         None => true,
-        Some(authority) => http::Target::new(authority, None)
-            .is_some_and(|other| other.authority() == target.authority()),
+        Some(_) => http::Target::read(&uri)
+            .is_some_and(|other| other.with_path("/") == target.with_path("/")),
     };
     same.then(|| uri.path_and_query().map_or("/".into(), ToString::to_string))
 }

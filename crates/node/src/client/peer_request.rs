@@ -62,8 +62,8 @@ impl Client {
 fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Option<Ask> {
     let size = size_of_ask(&ask);
     let uri: Uri = ask.uri.parse().ok()?;
-    let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
-    let target = Target::new(authority, uri.path_and_query())?;
+    // A node fetches `https` URIs for its own clients only.
+    let target = Target::read(&uri).filter(|target| !target.is_tls())?;
     let mut headers = http::headers(&ask.fields)?;
     http::strip_hop_by_hop(&mut headers);
     headers.remove(header::HOST);

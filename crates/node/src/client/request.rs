@@ -7,8 +7,8 @@ use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::{Exchange, State};
 use crate::fault::Fault;
-use crate::http::{Audience, Target};
-use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
+use crate::http::{Audience, Scheme, Target};
+use crate::input::{Entrance, ExchangeId, FetchError, Request};
 use crate::output::{ClientOutput, Dial, Output};
 use crate::request::{Ask, Asker, MANIFEST_CREDIT, Trail};
 use crate::{http, named};
@@ -36,7 +36,7 @@ impl Client {
         if request.method == Method::CONNECT {
             return self.tunnel(cx, id, &request);
         }
-        match understand(request, &cx.via, &cx.config) {
+        match understand(request, cx) {
             Err(why) => {
                 self.refuse(cx, id, why);
             }
@@ -96,10 +96,14 @@ impl Client {
 }
 
 /// Reads a request's target from its request line or from `Host` (RFC 9112 §3.3).
-fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, Fault> {
+fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
+    let (via, config) = (&cx.via, &cx.config);
     let Request { method, uri, version, mut headers, has_body, client, at_home, entrance, .. } =
         request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
+    if target.is_tls() {
+        may_ask_tls(cx)?;
+    }
     let dial = match entrance {
         Entrance::Intercepted(dialled) => Dial::Address(dialled),
         Entrance::Explicit => Dial::Name(target.host().to_owned(), target.port()),
@@ -117,6 +121,8 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, Fault
     http::add_via(&mut headers, version, via);
     // Content, or a connection to be upgraded, can be sent only once: there is no second attempt.
     let repeatable = !has_body && !upgrade;
+    // It is the far end that dials for `https`: what this machine may dial itself does not count.
+    let at_home = at_home && !target.is_tls();
     let may_turn_home = at_home && repeatable && may_be_shared(&target, &config.access);
     let exempt = at_home && !may_turn_home;
     let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
@@ -142,6 +148,17 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, Fault
     })
 }
 
+/// Whether a client may ask for an `https` URI: the far end must be this node's own, because peers
+/// cannot ask each other for such a URI.
+fn may_ask_tls(cx: &Context) -> Result<(), Fault> {
+    let is_behind = cx.mesh.as_ref().is_some_and(|mesh| mesh.routes.route().is_some());
+    match cx.config.has_far_end {
+        false => Err(Fault::NoFarEnd),
+        true if is_behind => Err(Fault::NotGateway),
+        true => Ok(()),
+    }
+}
+
 /// Whether any client of the proxy could make the same request from this machine, as far as the
 /// target shows. Then the answer is shared with all of them.
 fn may_be_shared(target: &Target, access: &Access) -> bool {
@@ -154,19 +171,21 @@ fn may_be_shared(target: &Target, access: &Access) -> bool {
 }
 
 fn target(uri: &Uri, host: Option<&HeaderValue>, entrance: Entrance) -> Result<Target, Fault> {
-    match (uri.scheme_str(), entrance) {
-        (Some("http"), _) => {
-            let authority = uri.authority().ok_or(Fault::NoHost)?;
-            Target::new(authority, uri.path_and_query()).ok_or(Fault::NoHost)
-        }
-        (Some(_), _) => Err(Fault::BadScheme),
-        (None, Entrance::Explicit) => Err(Fault::NotForProxy),
-        (None, Entrance::Intercepted(dialled)) => {
+    if uri.scheme().is_some() {
+        return match (Scheme::of(uri).ok_or(Fault::BadScheme)?, entrance) {
+            // The client has dialled in clear.
+            (Scheme::Https, Entrance::Intercepted(_)) => Err(Fault::BadScheme),
+            _ => Target::read(uri).ok_or(Fault::NoHost),
+        };
+    }
+    match entrance {
+        Entrance::Explicit => Err(Fault::NotForProxy),
+        Entrance::Intercepted(dialled) => {
             let authority = match host {
                 Some(host) => Authority::try_from(host.as_bytes()).map_err(|_| Fault::BadHost)?,
                 None => literal(dialled)?,
             };
-            Target::new(&authority, uri.path_and_query()).ok_or(Fault::BadHost)
+            Target::new(Scheme::Http, &authority, uri.path_and_query()).ok_or(Fault::BadHost)
         }
     }
 }

@@ -493,7 +493,11 @@ pub(super) fn outcome(error: Option<FetchError>) -> Outcome {
         Some(FetchError::Malformed) => Outcome::Malformed,
         Some(FetchError::NoRoute) => Outcome::Busy,
         Some(FetchError::NoHolder) => Outcome::NotCached,
-        // A peer's request has no content.
+        // A peer's request is for no `https` URI …
+        Some(FetchError::FarEndSilent | FetchError::Untrusted | FetchError::NotTls) => {
+            Outcome::Unreachable
+        }
+        // … and has no content.
         Some(FetchError::Truncated | FetchError::Unsent) | None => Outcome::Truncated,
     }
 }

@@ -14,11 +14,12 @@ const IDLE_EACH_MAX: usize = 4;
 /// … and in all.
 const IDLE_ALL_MAX: usize = 128;
 
-/// The destination of a connection, the kind of client it was made for, and its route out of the mesh.
+/// The destination of a connection, whether it speaks TLS, the kind of client it was made for, and its route out of the mesh.
 /// Another kind of client may not use the connection: its destination may be forbidden to that client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
     dial: Dial,
+    tls: bool,
     caller: Caller,
     way: u64,
 }
@@ -50,7 +51,7 @@ impl<C> Default for OriginPool<C> {
 impl<C> OriginPool<C> {
     /// Describes a connection that is made now for a request.
     pub fn made(&self, fetch: &Fetch) -> Made {
-        Made { dial: fetch.dial.clone(), caller: fetch.caller, way: self.way }
+        Made { dial: fetch.dial.clone(), tls: fetch.tls, caller: fetch.caller, way: self.way }
     }
 
     /// The route to the gateway has changed to `routes`. If it leaves the mesh elsewhere than before, all
@@ -129,6 +130,7 @@ mod tests {
     fn get(host: &str) -> Fetch {
         Fetch {
             dial: Dial::Name(host.into(), 80),
+            tls: false,
             client: [127, 0, 0, 1].into(),
             caller: Caller::ThisMachine,
             method: Method::GET,
@@ -161,7 +163,8 @@ mod tests {
         let post = Fetch { method: Method::POST, ..get("a") };
         let peers = Fetch { caller: Caller::Peer, ..get("a") };
         let elsewhere = Fetch { dial: Dial::Name("a".into(), 8080), ..get("a") };
-        for other in [&post, &peers, &elsewhere, &get("b")] {
+        let tls = Fetch { tls: true, ..get("a") };
+        for other in [&post, &peers, &elsewhere, &tls, &get("b")] {
             assert_eq!(pool.take(other, false), None, "{other:?}");
         }
         assert_eq!(pool.take(&get("a"), true), None, "its content cannot be sent again");

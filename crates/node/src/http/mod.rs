@@ -34,7 +34,7 @@ pub use record::{Record, RecordSignature, Row};
 pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};
 pub use screen::{Refusal, Screen, Verdict, looks_like_http};
 pub use storing::{Asked, NotStored, judge, selecting, vary};
-pub use uri::{Audience, OPEN_KEY, Target};
+pub use uri::{Audience, OPEN_KEY, Scheme, Target};
 pub use validate::{
     CONDITIONS, confirms, freshened, make_conditional, make_ranged, not_modified, range_holds,
     repeats, strong_validator,

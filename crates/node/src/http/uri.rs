@@ -1,21 +1,68 @@
 //! The canonical URI, and the object key derived from it.
 
+use http::Uri;
 use http::uri::{Authority, PathAndQuery};
 use std::net::IpAddr;
 use wire::ObjectKey;
 
-/// The target of a request: host, port and path, in canonical form (RFC 3986 §6.2).
+/// The scheme of a URI (RFC 9110 §4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// `http`.
+    Http,
+    /// `https`.
+    Https,
+}
+
+impl Scheme {
+    /// The scheme of an absolute URI; `None` if it is neither of the two.
+    pub fn of(uri: &Uri) -> Option<Self> {
+        match uri.scheme_str()? {
+            "http" => Some(Self::Http),
+            "https" => Some(Self::Https),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The port of a URI that names none.
+    fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+/// The target of a request: scheme, host, port and path, in canonical form (RFC 3986 §6.2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
+    scheme: Scheme,
     host: String,
     port: u16,
     path: String,
 }
 
 impl Target {
-    /// The target with this authority and path. `None` if the authority has no host, has user information, or
-    /// names an invalid port.
-    pub fn new(authority: &Authority, path: Option<&PathAndQuery>) -> Option<Self> {
+    /// The target of an absolute URI; `None` if [`Target::new`] refuses it, or if its scheme is neither `http`
+    /// nor `https`.
+    pub fn read(uri: &Uri) -> Option<Self> {
+        Self::new(Scheme::of(uri)?, uri.authority()?, uri.path_and_query())
+    }
+
+    /// The target with this scheme, authority and path. `None` if the authority has no host, has user
+    /// information, or names an invalid port.
+    pub(crate) fn new(
+        scheme: Scheme,
+        authority: &Authority,
+        path: Option<&PathAndQuery>,
+    ) -> Option<Self> {
         let path = path.map_or("/", |path| match path.as_str() {
             "" => "/",
             path => path,
@@ -26,10 +73,10 @@ impl Target {
         }
         // The parser of the crate `http` accepts invalid ports.
         let port = match authority.as_str().strip_prefix(authority.host())? {
-            "" | ":" => 80,
+            "" | ":" => scheme.port(),
             port => port.strip_prefix(':')?.parse().ok().filter(|port| *port > 0)?,
         };
-        Some(Self { host: host.to_ascii_lowercase(), port, path: absolute(path) })
+        Some(Self { scheme, host: host.to_ascii_lowercase(), port, path: absolute(path) })
     }
 
     /// The same host and port with another path.
@@ -37,12 +84,17 @@ impl Target {
         Self { path: absolute(path), ..self.clone() }
     }
 
+    /// Whether only TLS leads to it: its scheme is `https`.
+    pub fn is_tls(&self) -> bool {
+        self.scheme == Scheme::Https
+    }
+
     /// The host: a name or an address literal, the latter with brackets if it is IPv6.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port; 80 unless the URI named one.
+    /// The port: the one that the URI named, or that of its scheme.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -55,7 +107,7 @@ impl Target {
     /// The value of the `Host` field.
     pub fn authority(&self) -> String {
         match self.port {
-            80 => self.host.clone(),
+            port if port == self.scheme.port() => self.host.clone(),
             port => format!("{}:{port}", self.host),
         }
     }
@@ -70,14 +122,16 @@ impl Target {
         let own = |context: &str| blake3::derive_key(context, secret);
         let secret = audience.context().map_or(*secret, own);
         let mut hasher = blake3::Hasher::new_keyed(&secret);
-        hasher.update(b"http://").update(self.authority().as_bytes()).update(self.path.as_bytes());
+        for part in [self.scheme.name(), "://", &self.authority(), &self.path] {
+            hasher.update(part.as_bytes());
+        }
         ObjectKey(*hasher.finalize().as_bytes())
     }
 }
 
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "http://{}{}", self.authority(), self.path)
+        write!(f, "{}://{}{}", self.scheme.name(), self.authority(), self.path)
     }
 }
 
@@ -122,7 +176,11 @@ mod tests {
     use super::*;
 
     fn target(authority: &str, path: &str) -> Target {
-        Target::new(&authority.parse().unwrap(), Some(&path.parse().unwrap())).unwrap()
+        of(Scheme::Http, authority, path)
+    }
+
+    fn of(scheme: Scheme, authority: &str, path: &str) -> Target {
+        Target::new(scheme, &authority.parse().unwrap(), Some(&path.parse().unwrap())).unwrap()
     }
 
     #[test]
@@ -133,6 +191,31 @@ mod tests {
         assert_eq!(one, key(target("example.org.", "/a?b")));
         assert_ne!(one, key(target("example.org:81", "/a?b")));
         assert_ne!(one, key(target("example.org", "/A?b")));
+    }
+
+    #[test]
+    fn https_has_keys_and_a_port_of_its_own() {
+        let key = |t: &Target| t.key(&OPEN_KEY, Audience::Everyone);
+        let (plain, tls) = (target("a", "/"), of(Scheme::Https, "a", "/"));
+        assert!(tls.is_tls() && !plain.is_tls());
+        assert_eq!((plain.port(), tls.port()), (80, 443));
+        assert_ne!(key(&tls), key(&plain));
+        // The same host and port by the other scheme.
+        assert_ne!(key(&tls), key(&target("a:443", "/")));
+        assert_ne!(key(&of(Scheme::Https, "a:80", "/")), key(&plain));
+        assert_eq!(key(&tls), key(&of(Scheme::Https, "A.:443", "/")));
+        assert_eq!(of(Scheme::Https, "a:80", "/b").to_string(), "https://a:80/b");
+        assert_eq!((tls.to_string(), tls.authority()), ("https://a/".into(), "a".into()));
+    }
+
+    #[test]
+    fn only_absolute_uris_of_the_web_are_read() {
+        let read = |text: &str| Target::read(&text.parse().unwrap()).map(|it| it.to_string());
+        assert_eq!(read("HTTPS://A:443/b?c"), Some("https://a/b?c".into()));
+        assert_eq!(read("http://a"), Some("http://a/".into()));
+        for other in ["ftp://a/b", "/b", "a:80", "https://user@a/"] {
+            assert_eq!(read(other), None, "{other}");
+        }
     }
 
     #[test]
@@ -150,7 +233,8 @@ mod tests {
 
     #[test]
     fn a_port_is_a_port() {
-        let read = |text: &str| Target::new(&text.parse().unwrap(), None).map(|t| t.port());
+        let read =
+            |text: &str| Target::new(Scheme::Http, &text.parse().unwrap(), None).map(|t| t.port());
         assert_eq!(read("a:"), Some(80));
         assert_eq!(read("a:8080"), Some(8080));
         assert_eq!(read("[::1]:81"), Some(81));
@@ -167,6 +251,6 @@ mod tests {
 
     #[test]
     fn user_information_is_refused() {
-        assert_eq!(Target::new(&"user@host".parse().unwrap(), None), None);
+        assert_eq!(Target::new(Scheme::Http, &"user@host".parse().unwrap(), None), None);
     }
 }

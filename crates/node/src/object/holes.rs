@@ -8,7 +8,7 @@ use crate::chunks::Unit;
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source, State};
 use crate::http;
-use crate::http::{Audience, ContentRange, Record};
+use crate::http::{ContentRange, Record};
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::{Goal, Quest};
 use crate::request::Ask;
@@ -50,8 +50,7 @@ impl Objects {
         };
         let Source::Closed(record) = source else { return None };
         let record = Rc::clone(record);
-        // Responses for this site or machine alone are not requested from peers.
-        let stays = exchange.ask.audience != Audience::Everyone;
+        let stays = exchange.ask.stays_here();
         let named = exchange.ask.named;
         let has_sources = cx.mesh.as_ref().is_some_and(|mesh| mesh.has_sources(named));
         if unfillable || !has_sources || stays {

@@ -3,7 +3,6 @@
 use super::Source;
 use super::select::{Answer, Query, Select};
 use crate::context::Context;
-use crate::http::Audience;
 use crate::input::FetchId;
 use crate::mesh::Mesh;
 use crate::pursuits::{Goal, Pursuit};
@@ -56,13 +55,12 @@ impl Pursuit {
         let Some(mesh) = &cx.mesh else { return Answer::Nobody };
         let ask = &self.quest.ask;
         let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= peer::Get::VISITED_MAX;
-        let kept = ask.audience != Audience::Everyone;
         let may = |address| self.may_ask(mesh, address);
         let first = |address| may(address) && !mesh.routes.is_passed_over(cx.now, address);
         let holder = ask.named.and_then(|name| holder(mesh, &name, first));
-        // A request goes straight to the origin if its response must not leave this site, if the
-        // origin is inside the mesh, or if the request is too long for a peer.
-        let stays = ask.named.is_none() && (kept || self.is_direct(cx));
+        // A request goes straight to the origin if peers have no part in it, if the origin is inside
+        // the mesh, or if the request is too long for a peer.
+        let stays = ask.named.is_none() && (ask.stays_here() || self.is_direct(cx));
         match holder {
             _ if wide => return Answer::Nobody,
             Some(address) => return Answer::Found(address),

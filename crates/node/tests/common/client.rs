@@ -49,6 +49,8 @@ pub struct Call {
     pub has_body: bool,
     /// It is a program on the node's own machine.
     pub at_home: bool,
+    /// The first line holds the whole URL even if the client was intercepted.
+    pub is_absolute: bool,
 }
 
 impl Call {
@@ -62,6 +64,7 @@ impl Call {
             dialling: None,
             has_body: false,
             at_home: false,
+            is_absolute: false,
         }
     }
 
@@ -104,7 +107,7 @@ impl Call {
     pub fn target(&self) -> Uri {
         let url: Uri = self.url.parse().expect("a URL");
         match (self.dialling, url.path_and_query()) {
-            (Some(_), Some(path)) => path.as_str().parse().expect("a path"),
+            (Some(_), Some(path)) if !self.is_absolute => path.as_str().parse().expect("a path"),
             _ => url,
         }
     }

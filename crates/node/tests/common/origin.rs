@@ -234,7 +234,8 @@ impl Origin {
 
     pub fn ask(&mut self, id: Asker, fetch: Fetch) -> (Duration, Event) {
         let host = fetch.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("");
-        let url = format!("http://{host}{}", fetch.path);
+        let scheme = if fetch.tls { "https" } else { "http" };
+        let url = format!("{scheme}://{host}{}", fetch.path);
         let page = self.choose(&url, &fetch);
         let failing = self.refuses.filter(|(caller, _)| *caller == fetch.caller);
         let failing = failing.map(|(_, error)| error);

@@ -185,8 +185,9 @@ fn head(it: &Head) -> String {
 
 fn fetch(it: &Fetch) -> String {
     let whose = it.exchange.map_or("nobody's".into(), exchange);
+    let tls = if it.tls { " by TLS" } else { "" };
     format!(
-        "{} {} at {} for {} {} content {whose}{}",
+        "{} {} at {}{tls} for {} {} content {whose}{}",
         it.method,
         it.path,
         dial(&it.dial),

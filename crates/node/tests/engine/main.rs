@@ -18,6 +18,7 @@ mod forwards;
 mod freshness;
 mod head;
 mod home;
+mod https;
 mod interception;
 mod leaving;
 mod merging;

@@ -52,6 +52,7 @@ pub fn run_watched(seed: u64, steps: usize, is_watched: bool) -> Net {
         store_bytes: 6 << 20,
         object_bytes_max: 1_500_000,
         disk_delay: Duration::from_millis(dice.below(4)),
+        ..Options::default()
     });
     net.node.events().watch(is_watched);
     net.names.insert("o.test".into(), vec![[192, 0, 2, 1].into()]);

@@ -16,10 +16,7 @@ fn options() -> Options {
 
 fn key() -> ObjectKey {
     let uri: http::Uri = URL.parse().expect("a URL");
-    let authority = uri.authority().expect("a host");
-    Target::new(authority, uri.path_and_query())
-        .expect("a target")
-        .key(&OPEN_KEY, Audience::Everyone)
+    Target::read(&uri).expect("a target").key(&OPEN_KEY, Audience::Everyone)
 }
 
 fn page() -> Page {

@@ -15,6 +15,7 @@ mod failures;
 mod fetching;
 mod freshness;
 mod hostile;
+mod https;
 mod loose;
 mod merging;
 mod named;

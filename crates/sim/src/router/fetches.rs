@@ -128,6 +128,10 @@ impl Fetches {
 
     /// The address to dial, if access rules permit it.
     fn address(&self, host: &Host, fetch: &Fetch) -> Result<SocketAddrV4, FetchError> {
+        // Only a far end would speak TLS to origins, and there is none.
+        if fetch.tls {
+            return Err(FetchError::FarEndSilent);
+        }
         let (addresses, port) = match &fetch.dial {
             Dial::Address(address) => (vec![address.ip()], address.port()),
             Dial::Name(name, port) => (self.resolve(name), *port),

@@ -16,8 +16,7 @@ fn key(url: &str) -> ObjectKey {
 /// The name of the object at a URL, in the mesh with this key.
 pub fn key_under(url: &str, secret: &[u8; 32]) -> ObjectKey {
     let uri: http::Uri = url.parse().expect("a URL");
-    let authority = uri.authority().expect("a host");
-    Target::new(authority, uri.path_and_query()).expect("a target").key(secret, Audience::Everyone)
+    Target::read(&uri).expect("a target").key(secret, Audience::Everyone)
 }
 
 /// A record with its manifest and its units, signed by a peer.

@@ -104,6 +104,7 @@ impl Plan {
             access: self.access(),
             built: Date::from_unix(BEGIN.as_unix() - 1000),
             mesh: Some(self.mesh(node)),
+            has_far_end: options.has_far_end,
         }
     }
 }
