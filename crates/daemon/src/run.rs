@@ -100,7 +100,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let capture = CaptureState::open(&config);
     let engine = Node::new(engine_config(&config, identity.as_ref(), &capture), index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
-    let pool = Pool::new(Dialler::new(access(&config), egress.clone()));
+    let pool = Pool::new(Dialler::new(access(&config), egress.clone()), None);
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
     let driver = Driver::new(engine, config.name.clone(), disk, pool, limit);
     driver.set_clock();

@@ -3,7 +3,7 @@
 //!
 //! *What this is:* the I/O behind the engine's inputs and outputs. [`listen`] accepts clients;
 //! [`screened`] checks their bytes before a parser sees them; [`origin`] sends requests to origins;
-//! [`splice`] joins connections that are only relayed; [`intercept`] sets the rules that bring
+//! [`tls`] verifies them; [`splice`] joins connections that are only relayed; [`intercept`] sets the rules that bring
 //! clients here; [`egress`] knows which interfaces lead out; [`routing`] follows the route to the
 //! gateway; [`peers`] connects to other nodes; [`capture`] overhears what they send to each other.
 //! *Who calls it:* the daemon's loop. *What it never does:* decide anything about a request. *Where
@@ -25,3 +25,4 @@ pub mod routing;
 pub mod screened;
 pub mod splice;
 mod timeouts;
+pub mod tls;

@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::dial::Dialler;
 use crate::progress::{Progress, Watched};
 use crate::screened::{Screened, Signs, refusal};
+use crate::tls::Tls;
 use bytes::Bytes;
 use http::{Request, Response, Version};
 use http_body_util::{Either, Empty};
@@ -13,11 +14,13 @@ use hyper_util::rt::TokioIo;
 use node::driver::{HEAD_MAX, Made, OriginPool, READ_MAX};
 use node::{Fetch, FetchError, RouteTable};
 use std::cell::RefCell;
+use std::error::Error as _;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The content of a request: that of a client's request, or none.
 pub type Content = Either<Incoming, Empty<Bytes>>;
@@ -29,6 +32,7 @@ const CONTENT_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Pool {
     dialler: Dialler,
+    tls: Option<Tls>,
     idle: Rc<RefCell<OriginPool<Connection>>>,
     clock: Clock,
 }
@@ -47,10 +51,11 @@ pub struct Answer {
 }
 
 impl Pool {
-    /// An empty pool.
+    /// An empty pool. Without `tls`, it is the far end of the uplink that speaks TLS to origins, and
+    /// here such fetches fail.
     #[must_use]
-    pub fn new(dialler: Dialler) -> Self {
-        Self { dialler, idle: Rc::default(), clock: Clock::start() }
+    pub fn new(dialler: Dialler, tls: Option<Tls>) -> Self {
+        Self { dialler, tls, idle: Rc::default(), clock: Clock::start() }
     }
 
     /// The dialler that makes its connections.
@@ -75,13 +80,25 @@ impl Pool {
                 Err(Failed::For(error)) => return Err(error),
             }
         }
-        let made = self.idle.borrow().made(fetch);
-        let stream = self.dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
-        let connection = connect(stream, made).await?;
+        let connection = self.connect(fetch).await?;
         match send(connection, fetch, content).await {
             Ok((response, connection)) => Ok(Answer { response, connection }),
             Err(Failed::Stale) => Err(FetchError::Truncated),
             Err(Failed::For(error)) => Err(error),
+        }
+    }
+
+    async fn connect(&self, fetch: &Fetch) -> Result<Connection, FetchError> {
+        let tls = match (fetch.tls, &self.tls) {
+            (false, _) => None,
+            (true, Some(tls)) => Some(tls),
+            (true, None) => return Err(FetchError::FarEndSilent),
+        };
+        let made = self.idle.borrow().made(fetch);
+        let stream = self.dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
+        match tls {
+            None => open(stream, made).await,
+            Some(tls) => open(tls.connect(&fetch.dial, stream).await?, made).await,
         }
     }
 
@@ -182,11 +199,17 @@ fn failure(error: &hyper::Error) -> Failed {
         Failed::Stale
     } else if error.is_parse() || refusal(error).is_some() {
         Failed::For(FetchError::Malformed)
-    } else if error.is_incomplete_message() {
+    } else if error.is_incomplete_message() || is_cut(error) {
         Failed::Stale
     } else {
         Failed::For(FetchError::Truncated)
     }
+}
+
+/// Whether the origin closed a TLS connection without announcing the end, as many do.
+fn is_cut(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::UnexpectedEof)
 }
 
 /// The meaning of an error within a response's content.
@@ -217,7 +240,11 @@ pub fn head_bytes(fetch: &Fetch) -> Vec<u8> {
     bytes
 }
 
-async fn connect(stream: TcpStream, made: Made) -> Result<Connection, FetchError> {
+/// Begins to speak HTTP on a connection.
+async fn open<S>(stream: S, made: Made) -> Result<Connection, FetchError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let screened = Screened::origin(stream);
     let signs = screened.signs();
     let (sender, driver) = http1::Builder::new()
@@ -289,7 +316,7 @@ mod tests {
                 exchange: None,
             };
             let egress = crate::egress::follow(Vec::new(), &[]).await.unwrap();
-            let pool = Pool::new(Dialler::new(node::Access::default(), egress));
+            let pool = Pool::new(Dialler::new(node::Access::default(), egress), None);
             for (interface, connections) in [("wan0", 1), ("wan0", 1), ("wan1", 2), ("wan1", 2)] {
                 pool.follow(&out_by(interface));
                 let answer = pool.ask(&fetch, None).await.unwrap();
