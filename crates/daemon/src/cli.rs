@@ -148,7 +148,7 @@ pub enum Level {
 /// `hearsay get`.
 #[derive(Debug, Args)]
 pub struct Get {
-    /// An http URL, or the OID that `hearsay put` printed
+    /// An http URL, or an https URL where the gateway has a far end, or the OID that `hearsay put` printed
     pub url: String,
     /// The file to write [default: the last part of the URL, or the OID]
     #[arg(short, long, value_name = "FILE")]

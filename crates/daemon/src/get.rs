@@ -2,7 +2,8 @@
 //! it. *What this is:* the steps of one download. `get/part.rs` stores what has arrived,
 //! `get/answer.rs` decides what to do with a response, `get/fetch.rs` talks to the proxy,
 //! `get/verify.rs` verifies the file. *What it never does:* join two versions of a file; give a
-//! file its name before it has been verified; fetch https. *Where to start:* [`Job::run`].
+//! file its name before it has been verified; speak TLS, which is the proxy's part. *Where to start:*
+//! [`Job::run`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -253,7 +254,17 @@ impl<'a> Job<'a> {
                     let why = "no reachable node had the object of this name when asked";
                     return Err(Broken::For(Failure::failed(format!("{}: {why}", self.target()))));
                 }
-                Answer::Refused(why) => return Err(Broken::For(refused(&url, &why, &arrived))),
+                Answer::Refused(why) => {
+                    let text = match answer::is_of_proxy(headers) {
+                        true => fetch::first_line(body).await,
+                        false => None,
+                    };
+                    let why = match text {
+                        Some(text) => format!("{why}: {text}"),
+                        None => why,
+                    };
+                    return Err(Broken::For(refused(&url, &why, &arrived)));
+                }
             }
             self.receive(part, body).await?;
             return Ok(arrived);
@@ -474,13 +485,10 @@ pub fn parse_oid(text: &str) -> Result<Oid, Failure> {
 fn parse_url(text: &str) -> Result<Uri, Failure> {
     let url: Uri = text.parse().map_err(|error| Failure::usage(format!("{text}: {error}")))?;
     match (url.scheme_str(), url.authority()) {
-        (Some("https"), _) => Err(Failure::usage(format!(
-            "{text}: https is encrypted from end to end, so no cache can store its content, and this command does not fetch it. If there is an http:// URL, use that, and verify the content with --sha256"
-        ))),
-        (Some("http"), Some(host)) if host.as_str().contains('@') => {
+        (Some("http" | "https"), Some(host)) if host.as_str().contains('@') => {
             Err(Failure::usage("this URL contains a user name or password: give it without"))
         }
-        (Some("http"), Some(_)) => Ok(url),
+        (Some("http" | "https"), Some(_)) => Ok(url),
         _ => {
             Err(Failure::usage(format!("{text}: expected an absolute URL, like http://host/file")))
         }
@@ -492,6 +500,10 @@ fn follow(from: &Uri, location: &str) -> Result<Uri, Failure> {
     let to = answer::resolve(from, location).ok_or_else(|| {
         Failure::failed(format!("{from} redirects to {location:?}, which is not a URL"))
     })?;
+    if from.scheme_str() == Some("https") && to.scheme_str() == Some("http") {
+        let why = "an answer in clear proves nothing. If it will do, give that URL";
+        return Err(Failure::failed(format!("{from} redirects to {to}: {why}")));
+    }
     parse_url(&to.to_string())
         .map_err(|failure| Failure::failed(format!("{from} redirects elsewhere. {failure}")))
 }

@@ -2,7 +2,8 @@
 //! (Content-Range) and §15.3.7 (206) before editing.
 
 use http::header::{
-    CONTENT_LENGTH, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LOCATION, TRANSFER_ENCODING,
+    CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, LAST_MODIFIED, LOCATION,
+    TRANSFER_ENCODING,
 };
 use http::{StatusCode, Uri};
 use node::{ContentRange, repeats, strong_validator};
@@ -102,6 +103,13 @@ pub fn answered_by(cache_status: &str) -> Option<&str> {
         let name = items.next()?;
         items.any(|item| item == "hit" || item == "hit=?1").then_some(name.trim_matches('"'))
     })
+}
+
+/// Whether the response is an error of the proxy, with a text that says why: no cache has passed it
+/// on.
+pub fn is_of_proxy(headers: &HeaderMap) -> bool {
+    let kind = text(headers, &CONTENT_TYPE);
+    !headers.contains_key(CACHE_STATUS) && kind.is_some_and(|it| it.starts_with("text/plain"))
 }
 
 fn describe(headers: &HeaderMap, url: &str) -> Meta {

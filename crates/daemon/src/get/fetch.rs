@@ -20,6 +20,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long to wait for the next bytes. Uplinks of meshes stall for tens of seconds and recover.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
 
+/// Of the text of an error, at least this much is read.
+const TEXT_MAX: usize = 1024;
+
 /// Sends the request, and returns the head of the response.
 pub async fn ask(
     proxy: SocketAddr,
@@ -48,6 +51,20 @@ pub async fn next(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
             }
         }
     }
+}
+
+/// The first line of a short text, without the name that stands before it.
+pub async fn first_line(mut body: Incoming) -> Option<String> {
+    let mut text = Vec::new();
+    while let Ok(Some(bytes)) = next(&mut body).await
+        && text.len() < TEXT_MAX
+    {
+        text.extend_from_slice(&bytes);
+    }
+    let text = String::from_utf8(text).ok()?;
+    let line = text.lines().next()?;
+    let (_, line) = line.split_once(": ").unwrap_or(("", line));
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
 fn request(url: &Uri, resume: Option<(u64, &str)>) -> http::Result<Request<Empty<Bytes>>> {

@@ -238,7 +238,7 @@ fn the_daemons_manifest_is_compared() {
 }
 
 #[test]
-fn redirects_are_followed_but_not_to_https() {
+fn redirects_are_followed_but_not_out_of_https() {
     let desk = Desk::new();
     run(async {
         let to = |location: &str| {
@@ -248,9 +248,11 @@ fn redirects_are_followed_but_not_to_https() {
         let (proxy, heads) = origin(&[&to("/other"), &whole]).await;
         desk.job(proxy).run().await.unwrap();
         assert!(heads.borrow()[1].starts_with("GET http://origin.test/other "));
-        let (proxy, _) = origin(&[&to("https://origin.test/file")]).await;
+        let secure = "https://origin.test/file";
+        let (proxy, heads) = origin(&[&to(secure), &to("http://origin.test/file")]).await;
         let failure = desk.job(proxy).run().await.unwrap_err();
-        assert!(failure.message.contains("no cache can store"), "{failure}");
+        assert!(heads.borrow()[1].starts_with(&format!("GET {secure} HTTP/1.1\r\n")));
+        assert!(failure.message.contains("in clear"), "{failure}");
     });
     assert_eq!(desk.content(), "abc");
 }
@@ -264,6 +266,10 @@ fn refusals_say_who_refused_and_leave_nothing() {
         let failure = desk.job(proxy).run().await.unwrap_err();
         assert_eq!(failure.exit, Exit::Failed);
         assert!(failure.message.contains("answered 404 Not Found (Cache-Status: router-12"));
+        let head = "400 Bad Request\ncontent-length: 32\ncontent-type: text/plain";
+        let (proxy, _) = origin(&[&response(head, "n1 400: what a URL; try CONNECT\n")]).await;
+        let failure = desk.job(proxy).run().await.unwrap_err();
+        assert!(failure.message.ends_with("400 Bad Request: what a URL; try CONNECT"), "{failure}");
         let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         assert_eq!(desk.job(free).run().await.unwrap_err().exit, Exit::Unreachable);
     });
@@ -285,7 +291,8 @@ fn an_interruption_says_what_is_there() {
 #[test]
 fn urls_files_and_proxies_are_chosen_or_refused() {
     let url = |text: &str| parse_url(text).unwrap();
-    for bad in ["https://a/b", "a/b", "ftp://a/b", "http://u:p@a/b", "http://a b/"] {
+    for bad in ["https://", "a/b", "ftp://a/b", "http://u:p@a/b", "https://u:p@a/b", "http://a b/"]
+    {
         assert_eq!(parse_url(bad).unwrap_err().exit, Exit::Usage, "{bad}");
     }
     assert_eq!(output(None, &url("http://a/b/c.iso?d")).unwrap(), Path::new("c.iso"));

@@ -17,8 +17,9 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Dependencies that do I/O, and the crates of ours that may use them directly.
-const TOUCHES_THE_WORLD: [(&str, &[&str]); 10] = [
+const TOUCHES_THE_WORLD: [(&str, &[&str]); 11] = [
     ("tokio", &["host", "daemon"]),
+    ("tokio-rustls", &["host"]),
     ("hyper", &["host", "daemon"]),
     ("hyper-util", &["host", "daemon"]),
     ("http-body-util", &["host", "daemon"]),
