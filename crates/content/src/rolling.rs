@@ -23,13 +23,19 @@ pub(crate) const WINDOW: usize = 64;
 pub(crate) const QUIET: u64 = 1 << 60;
 
 /// The word of each byte value. The table is part of the format, because boundaries depend on it.
-pub(crate) static GEAR: [u64; 256] = gear();
+pub(crate) static GEAR: [u64; 256] = table();
+
+/// The word of a byte value, for other rolling hashes over the same table.
+#[inline(always)]
+pub fn gear(byte: u8) -> u64 {
+    GEAR[byte as usize]
+}
 
 /// Generates the table: draws words until every byte value has a word with which a run of this byte
 /// hashes to [`QUIET`] or more.
 ///
 /// A run of byte `b` hashes to `GEAR[b] * (2^64 - 1)`, which is `-GEAR[b]` modulo 2^64.
-const fn gear() -> [u64; 256] {
+const fn table() -> [u64; 256] {
     let mut table = [0; 256];
     let mut state = SEED;
     let mut byte = 0;

@@ -35,6 +35,7 @@ mod mesh;
 mod misbehaviour;
 pub mod named;
 mod node;
+mod noise;
 mod object;
 mod output;
 pub mod overhear;
@@ -53,6 +54,7 @@ mod transfers;
 mod trust;
 mod turns;
 mod unsigned;
+pub mod uplink;
 mod ways;
 
 pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local, may_use, plain};

@@ -76,6 +76,8 @@ pub enum Part {
     Mesh,
     /// Captured frames and what was overheard; absent where that is off.
     Overhearing,
+    /// The pair of the uplink; absent without a far end.
+    Uplink,
 }
 
 /// One figure of a struct.

@@ -7,10 +7,10 @@
 
 use super::inbox::Frame;
 use super::link::{Handshake, Link, Proven, Role};
-use super::noise::{self, HANDSHAKE_MAX, RunKey, Session};
 use super::{Down, Event, Peers, alive};
 use crate::identity::{Identity, node_id, verify};
 use crate::input::LinkId;
+use crate::noise::{self, HANDSHAKE_MAX, RunKey, Session};
 use crate::output::LinkOutput;
 use bytes::Bytes;
 use std::net::SocketAddr;

@@ -3,10 +3,10 @@
 use super::chunks::ChunkReader;
 use super::connecting::Them;
 use super::inbox::Inbox;
-use super::noise::Session;
 use super::outbox::Outbox;
 use super::{Down, Event, Peers, WINDOW};
 use crate::input::LinkId;
+use crate::noise::Session;
 use crate::output::LinkOutput;
 use bytes::Bytes;
 use snow::HandshakeState;

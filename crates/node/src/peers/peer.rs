@@ -2,8 +2,8 @@
 
 use super::PeerInfo;
 use super::connecting::Them;
-use super::noise::RunKey;
 use crate::input::LinkId;
+use crate::noise::RunKey;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

@@ -1,0 +1,308 @@
+//! The server's end of a pair, for one gateway: asks origins, and lets their answers cross.
+//!
+//! *In:* the gateway's connection, what origins answer, results of jobs. *Out:* requests to origins, their
+//! content, jobs. *What it never does:* cache, or judge a response: what the gateway asks for is asked of the
+//! origin each time.
+
+use super::FLOWS_MAX;
+use super::codec::Writer;
+use super::fetch::{Asked, encode_headers};
+use super::messages::Message;
+use super::pair::{Event, Pair, State};
+use super::report::PairReport;
+use super::sender::Sender;
+use super::session::{Guest, PairKeys};
+use super::work::{Done, Held, Job};
+use crate::access::Caller;
+use crate::input::{FetchError, FetchId, OriginInput};
+use crate::output::{Dial, Fetch, OriginOutput};
+use bytes::Bytes;
+use http::header;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use store::Mark;
+use wire::{Instant, PublicKey};
+
+/// The head of a response at most, in bytes of plain text.
+const HEAD_MAX: usize = 40 * 1024;
+/// Content that waits for the link at most, over all flows, in bytes: then origins get less credit.
+const WAITING_MAX: u64 = 64 * 1024 * 1024;
+/// Credit for an origin is given in steps of at least this many bytes.
+const STEP: u64 = 16 * 1024;
+
+/// The settings of the far end for one gateway.
+#[derive(Clone, Debug)]
+pub struct FarConfig {
+    /// The gateway's key.
+    pub near_key: PublicKey,
+    /// Units in the index at most; each takes about 130 bytes of memory.
+    pub units_max: usize,
+    /// What is held of what this end sends, and of what it receives.
+    pub held: (Held, Held),
+}
+
+/// What happens to the far end.
+pub enum FarInput {
+    /// The gateway has connected from this address, and proven its key.
+    Connected(Guest, IpAddr),
+    /// Bytes have arrived on its connection.
+    Received(Bytes),
+    /// The connection has ended.
+    Closed,
+    /// The worker has done this job.
+    Done(u64, Done),
+    /// An origin has answered.
+    Origin(OriginInput),
+    /// The time of [`Far::poll_timeout`] has come.
+    Tick,
+}
+
+/// What the far end asks of its driver.
+#[derive(Debug)]
+pub enum FarOutput {
+    /// End the gateway's connection, once [`Far::poll_transmit`] gives nothing more.
+    Hangup,
+    /// Do this job → [`FarInput::Done`].
+    Work(u64, Job),
+    /// Something for an origin: true, with a request, if content follows.
+    Origin(OriginOutput, bool),
+    /// Content of a request.
+    Content(FetchId, Bytes),
+    /// The content of a request has ended; with an error, it broke off.
+    ContentEnd(FetchId, Result<(), FetchError>),
+}
+
+/// The server's end of a pair.
+pub struct Far {
+    keys: PairKeys,
+    pair: Pair,
+    /// By the gateway's number.
+    flows: BTreeMap<u64, Flow>,
+    /// The gateway's number, by ours: it begins anew when the gateway restarts.
+    by_fetch: BTreeMap<FetchId, u64>,
+    fetches: u64,
+    /// The gateway's address.
+    address: IpAddr,
+    outputs: VecDeque<FarOutput>,
+}
+
+struct Flow {
+    fetch: FetchId,
+    /// What the origin may send and has not.
+    granted: u64,
+    is_ended: bool,
+}
+
+impl Far {
+    /// An end without a connection. `marks` are the units of what it has sent, from the oldest on.
+    pub fn new(
+        config: FarConfig,
+        keys: PairKeys,
+        chance: &[u8; 32],
+        marks: impl Iterator<Item = Mark>,
+    ) -> Self {
+        let (out, within) = config.held;
+        Self {
+            keys,
+            pair: Pair::new(Sender::new(config.units_max, out, marks), within, chance),
+            flows: BTreeMap::new(),
+            by_fetch: BTreeMap::new(),
+            fetches: 0,
+            address: IpAddr::from([0, 0, 0, 0]),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// How far the connection is.
+    pub fn state(&self) -> State {
+        self.pair.state()
+    }
+
+    /// Whether bytes of the connection may be received now.
+    pub fn may_receive(&self) -> bool {
+        self.pair.may_receive()
+    }
+
+    /// All counters.
+    pub fn report(&self) -> PairReport {
+        self.pair.report()
+    }
+
+    /// Handles an event.
+    pub fn handle_input(&mut self, now: Instant, input: FarInput) {
+        match input {
+            FarInput::Connected(guest, address) => {
+                self.address = address;
+                self.pair.connect(now, guest.accept());
+                self.pair.trust();
+                self.pair.advance(now, &mut self.keys);
+            }
+            FarInput::Received(bytes) => self.pair.receive(now, &bytes, &mut self.keys),
+            FarInput::Closed => self.pair.close(None),
+            FarInput::Done(number, done) => self.pair.done(now, number, done, &mut self.keys),
+            FarInput::Origin(input) => self.origin(now, input),
+            FarInput::Tick => self.pair.handle_timeout(now, false),
+        }
+        self.take_events(now);
+        self.grant();
+    }
+
+    fn take_events(&mut self, now: Instant) {
+        while let Some(event) = self.pair.poll_event() {
+            match event {
+                Event::Up => {}
+                // It was known before it became ours.
+                Event::Known(_) => self.pair.close(None),
+                Event::Down(_) => {
+                    self.outputs.push_back(FarOutput::Hangup);
+                    for (_, flow) in std::mem::take(&mut self.flows) {
+                        self.cancel(&flow);
+                    }
+                    self.by_fetch.clear();
+                }
+                Event::Message(Message::Open(id, asked)) => self.open(now, id, *asked),
+                Event::Message(Message::Cancel(id)) => {
+                    if let Some(flow) = self.flows.remove(&id) {
+                        self.by_fetch.remove(&flow.fetch);
+                        self.cancel(&flow);
+                    }
+                }
+                Event::Message(_) => {}
+                Event::Content(id, bytes) => {
+                    if let Some(flow) = self.flows.get(&id) {
+                        self.outputs.push_back(FarOutput::Content(flow.fetch, bytes));
+                    }
+                }
+                Event::End(id, result) => {
+                    if let Some(flow) = self.flows.get(&id) {
+                        self.outputs.push_back(FarOutput::ContentEnd(flow.fetch, result));
+                    }
+                }
+                Event::Work(number, job) => self.outputs.push_back(FarOutput::Work(number, job)),
+            }
+        }
+        self.flows.retain(|id, flow| !flow.is_ended || self.pair.sender.has(*id));
+    }
+
+    fn cancel(&mut self, flow: &Flow) {
+        if !flow.is_ended {
+            self.outputs.push_back(FarOutput::Origin(OriginOutput::Cancel(flow.fetch), false));
+        }
+    }
+
+    fn open(&mut self, now: Instant, id: u64, asked: Asked) {
+        if self.flows.len() >= FLOWS_MAX || self.flows.contains_key(&id) {
+            return self.pair.say(Message::Finish(id, Err(FetchError::Truncated)));
+        }
+        self.fetches += 1;
+        let fetch = FetchId(self.fetches);
+        self.pair.report.requests += 1;
+        self.pair.sender.open(now, id, asked.client, url_of(&asked));
+        if asked.has_content {
+            self.pair.receiver.open(id);
+        }
+        let has_content = asked.has_content;
+        let request = Fetch {
+            dial: asked.dial,
+            tls: asked.tls,
+            client: self.address,
+            // The gateway has checked the port; addresses are checked here, as those of any stranger's.
+            caller: Caller::Intercepted,
+            method: asked.method,
+            path: asked.path,
+            headers: asked.headers,
+            exchange: None,
+        };
+        let request = OriginOutput::Fetch(fetch, Box::new(request));
+        self.outputs.push_back(FarOutput::Origin(request, has_content));
+        self.by_fetch.insert(fetch, id);
+        self.flows.insert(id, Flow { fetch, granted: 0, is_ended: false });
+    }
+
+    /// More of a request's content may be given to the driver.
+    pub fn accept_content(&mut self, now: Instant, fetch: FetchId, bytes: u64) {
+        if let Some(id) = self.by_fetch.get(&fetch) {
+            self.pair.receiver.grant(*id, bytes);
+            self.take_events(now);
+        }
+    }
+
+    fn origin(&mut self, now: Instant, input: OriginInput) {
+        let (OriginInput::Head(fetch, ..)
+        | OriginInput::Body(fetch, _)
+        | OriginInput::End(fetch, _)) = &input;
+        let Some(id) = self.by_fetch.get(fetch).copied() else { return };
+        match input {
+            OriginInput::Head(_, status, headers) => {
+                let mut head = Vec::new();
+                encode_headers(&headers, &mut Writer(&mut head));
+                if head.len() > HEAD_MAX {
+                    self.pair.sender.finish(id, Err(FetchError::Malformed));
+                } else {
+                    self.pair.say(Message::Head(id, status, headers));
+                }
+            }
+            OriginInput::Body(_, bytes) => {
+                if let Some(flow) = self.flows.get_mut(&id) {
+                    flow.granted = flow.granted.saturating_sub(bytes.len() as u64);
+                }
+                self.pair.report.content_out_bytes += bytes.len() as u64;
+                self.pair.sender.push(now, id, &bytes);
+            }
+            OriginInput::End(fetch, result) => {
+                self.pair.sender.finish(id, result);
+                self.pair.receiver.cancel(id);
+                self.by_fetch.remove(&fetch);
+                if let Some(flow) = self.flows.get_mut(&id) {
+                    flow.is_ended = true;
+                }
+            }
+        }
+    }
+
+    /// Gives origins credit, as far as what they send has room here.
+    fn grant(&mut self) {
+        let is_full = self.pair.sender.waiting() >= WAITING_MAX;
+        for (id, flow) in self.flows.iter_mut().filter(|(_, flow)| !flow.is_ended) {
+            let room = self.pair.sender.room(*id).saturating_sub(flow.granted);
+            let is_worth = room >= STEP || (room > 0 && flow.granted == 0);
+            if is_worth && !is_full {
+                flow.granted += room;
+                let grant = OriginOutput::Grant(flow.fetch, room);
+                self.outputs.push_back(FarOutput::Origin(grant, false));
+            }
+        }
+    }
+
+    /// What the driver is to do next.
+    pub fn poll_output(&mut self) -> Option<FarOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// The next bytes for the connection, whenever it takes some.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+        let bytes = self.pair.poll_transmit(now);
+        self.take_events(now);
+        self.grant();
+        bytes
+    }
+
+    /// When it needs a [`FarInput::Tick`].
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.pair.poll_timeout(false)
+    }
+}
+
+/// Tells URLs apart, to find the previous version; never zero.
+fn url_of(asked: &Asked) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    let host = asked.headers.get(header::HOST).map(|host| host.as_bytes().to_vec());
+    let host = host.unwrap_or_else(|| match &asked.dial {
+        Dial::Name(host, _) => host.clone().into_bytes(),
+        Dial::Address(address) => address.to_string().into_bytes(),
+    });
+    hasher.update(&host).update(&[u8::from(asked.tls)]).update(asked.path.as_bytes());
+    let mut first = [0; 8];
+    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(first).max(1)
+}

@@ -1,0 +1,333 @@
+//! What the two ends say to each other, and its encoding.
+//!
+//! # Channels
+//!
+//! Control: [`Message::Hello`], `Open`, `Credit`, `Cancel`, `Head`, `Batch`, `Finish`. Data: `Want`, `Unit`,
+//! and the payloads of batches, which cross in frames of their own. Monitoring: `Beat`, `Beaten`. Encoded
+//! messages cross in order in one zstd stream a direction (`control.rs`), so that what was said before costs
+//! little the next time.
+
+use super::codec::{Fields, Malformed, Writer};
+use super::fetch::{self, Asked};
+use super::work::Held;
+use super::{BATCH_MAX, DICTIONARY_MAX, Digest, LITERALS_MAX, Span, UNIT_MAX};
+use crate::input::FetchError;
+use http::{HeaderMap, StatusCode};
+
+/// Spans of a batch, or of a dictionary, at most.
+const SPANS_MAX: usize = 256;
+/// Positions in one `Want` at most.
+pub const WANTS_MAX: usize = 64;
+
+/// The first message of each side on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Of the history of what its sender sends.
+    pub out: Held,
+    /// Of the history of what its sender receives.
+    pub within: Held,
+    /// The epoch of the history that its sender begins anew if the two ends do not agree.
+    pub fresh: [u8; 16],
+}
+
+/// How the payload of a batch is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// As it is: it does not compress.
+    Plain,
+    /// One zstd frame without its magic number, with the dictionary as its prefix.
+    Zstd,
+}
+
+/// The next part of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The flow.
+    pub flow: u64,
+    /// The bytes of content.
+    pub length: u32,
+    /// The units, in order; those of literals among them.
+    pub spans: Vec<Span>,
+    /// What is checked before a byte is passed on.
+    pub digest: Digest,
+    /// The units that cross with it.
+    pub literals: Option<Literals>,
+}
+
+/// Units that cross for the first time, at adjacent positions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Literals {
+    /// The first position.
+    pub first: u64,
+    /// The length of each.
+    pub lengths: Vec<u32>,
+    /// Old units that the payload refers to.
+    pub dictionary: Vec<Span>,
+    /// How the payload is encoded.
+    pub coding: Coding,
+    /// The payload's length.
+    pub payload: u32,
+}
+
+/// One message.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// What each side holds.
+    Hello(Hello),
+    /// Near to far: request this of an origin. The flow numbers both directions.
+    Open(u64, Box<Asked>),
+    /// The receiver has passed on this many bytes of the flow's content.
+    Credit(u64, u64),
+    /// The flow's content is not wanted any more.
+    Cancel(u64),
+    /// Far to near: the origin has answered.
+    Head(u64, StatusCode, HeaderMap),
+    /// A part of a flow's content.
+    Batch(Batch),
+    /// The flow's content has ended.
+    Finish(u64, Result<(), FetchError>),
+    /// The receiver lacks units at these positions.
+    Want(Vec<u64>),
+    /// A unit that was wanted; empty if the sender lacks it too.
+    Unit(u64, Vec<u8>),
+    /// Its sender is there; the oldest position that it still holds, jobs and bytes that wait at it.
+    Beat {
+        /// Is sent back.
+        nonce: u32,
+        /// The oldest position that its sender still holds of what it receives.
+        first: u64,
+        /// Jobs that wait for its disk.
+        disk: u32,
+        /// Bytes that wait for its link.
+        network: u64,
+    },
+    /// The other side of a `Beat`.
+    Beaten(u32),
+}
+
+const HELLO: u8 = 0;
+const OPEN: u8 = 1;
+const CREDIT: u8 = 2;
+const CANCEL: u8 = 3;
+const HEAD: u8 = 4;
+const BATCH: u8 = 5;
+const FINISH: u8 = 6;
+const WANT: u8 = 7;
+const UNIT: u8 = 8;
+const BEAT: u8 = 9;
+const BEATEN: u8 = 10;
+
+/// What both directions' encodings go by: numbers are sent as their distance from the last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context {
+    flow: u64,
+    position: u64,
+}
+
+/// Appends a message.
+pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
+    let mut w = Writer(out);
+    match message {
+        Message::Hello(hello) => {
+            w.bytes(&[HELLO]);
+            for extent in [hello.out, hello.within] {
+                w.bytes(&extent.epoch);
+                w.number(extent.first);
+                w.number(extent.end);
+            }
+            w.bytes(&hello.fresh);
+        }
+        Message::Open(flow, asked) => {
+            cx.begin(&mut w, OPEN, *flow);
+            fetch::encode_asked(asked, &mut w);
+        }
+        Message::Credit(flow, bytes) => {
+            cx.begin(&mut w, CREDIT, *flow);
+            w.number(*bytes);
+        }
+        Message::Cancel(flow) => cx.begin(&mut w, CANCEL, *flow),
+        Message::Head(flow, status, headers) => {
+            cx.begin(&mut w, HEAD, *flow);
+            w.number(status.as_u16().into());
+            fetch::encode_headers(headers, &mut w);
+        }
+        Message::Batch(batch) => {
+            cx.begin(&mut w, BATCH, batch.flow);
+            cx.encode_batch(batch, &mut w);
+        }
+        Message::Finish(flow, result) => {
+            cx.begin(&mut w, FINISH, *flow);
+            w.number(fetch::code_of(*result));
+        }
+        Message::Want(positions) => {
+            w.bytes(&[WANT]);
+            w.number(positions.len() as u64);
+            positions.iter().for_each(|position| w.number(*position));
+        }
+        Message::Unit(position, bytes) => {
+            w.bytes(&[UNIT]);
+            w.number(*position);
+            w.string(bytes);
+        }
+        Message::Beat { nonce, first, disk, network } => {
+            w.bytes(&[BEAT]);
+            [u64::from(*nonce), *first, u64::from(*disk), *network]
+                .into_iter()
+                .for_each(|number| w.number(number));
+        }
+        Message::Beaten(nonce) => {
+            w.bytes(&[BEATEN]);
+            w.number((*nonce).into());
+        }
+    }
+}
+
+/// Takes a message off the front.
+///
+/// # Errors
+/// If there is no whole message, or not one within bounds.
+pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malformed> {
+    let [kind] = fields.array()?;
+    if matches!(kind, OPEN | CREDIT | CANCEL | HEAD | BATCH | FINISH) {
+        cx.flow = fields.relative(cx.flow)?;
+    }
+    let flow = cx.flow;
+    Ok(match kind {
+        HELLO => {
+            let mut extent = || {
+                let epoch = fields.array()?;
+                Ok(Held { epoch, first: fields.number()?, end: fields.number()? })
+            };
+            let (out, within) = (extent()?, extent()?);
+            if out.first > out.end || within.first > within.end {
+                return Err(Malformed);
+            }
+            Message::Hello(Hello { out, within, fresh: fields.array()? })
+        }
+        OPEN => Message::Open(flow, Box::new(fetch::decode_asked(fields)?)),
+        CREDIT => Message::Credit(flow, fields.number()?),
+        CANCEL => Message::Cancel(flow),
+        HEAD => {
+            let status = u16::try_from(fields.number()?).map_err(|_| Malformed)?;
+            let status = StatusCode::from_u16(status).map_err(|_| Malformed)?;
+            Message::Head(flow, status, fetch::decode_headers(fields)?)
+        }
+        BATCH => Message::Batch(cx.decode_batch(flow, fields)?),
+        FINISH => Message::Finish(flow, fetch::result_of(fields.number()?)?),
+        WANT => {
+            let count = fields.up_to(WANTS_MAX)?;
+            Message::Want((0..count).map(|_| fields.number()).collect::<Result<_, _>>()?)
+        }
+        UNIT => Message::Unit(fields.number()?, fields.string(UNIT_MAX)?.to_vec()),
+        BEAT => Message::Beat {
+            nonce: fields.short()?,
+            first: fields.number()?,
+            disk: fields.short()?,
+            network: fields.number()?,
+        },
+        BEATEN => Message::Beaten(fields.short()?),
+        _ => return Err(Malformed),
+    })
+}
+
+impl Context {
+    fn begin(&mut self, w: &mut Writer<'_>, kind: u8, flow: u64) {
+        w.bytes(&[kind]);
+        w.relative(self.flow, flow);
+        self.flow = flow;
+    }
+
+    fn encode_batch(&mut self, batch: &Batch, w: &mut Writer<'_>) {
+        w.number(batch.length.into());
+        w.bytes(&batch.digest);
+        self.encode_spans(&batch.spans, w);
+        let Some(literals) = &batch.literals else { return w.number(0) };
+        w.number(literals.lengths.len() as u64);
+        w.relative(self.position, literals.first);
+        self.position = literals.first + literals.lengths.len() as u64;
+        literals.lengths.iter().for_each(|length| w.number((*length).into()));
+        self.encode_spans(&literals.dictionary, w);
+        w.number(u64::from(literals.payload) << 1 | u64::from(literals.coding == Coding::Zstd));
+    }
+
+    fn encode_spans(&mut self, spans: &[Span], w: &mut Writer<'_>) {
+        w.number(spans.len() as u64);
+        for span in spans {
+            w.number(span.count.into());
+            w.relative(self.position, span.first);
+            self.position = span.end();
+        }
+    }
+
+    fn decode_batch(&mut self, flow: u64, fields: &mut Fields<'_>) -> Result<Batch, Malformed> {
+        let length = fields.up_to(BATCH_MAX + UNIT_MAX)? as u32;
+        let digest = fields.array()?;
+        let spans = self.decode_spans(fields, BATCH_MAX + UNIT_MAX)?;
+        let count = fields.up_to(BATCH_MAX)?;
+        if count == 0 {
+            return Ok(Batch { flow, length, spans, digest, literals: None });
+        }
+        let first = fields.relative(self.position)?;
+        self.position = first.checked_add(count as u64).ok_or(Malformed)?;
+        let (mut lengths, mut total) = (Vec::new(), 0);
+        for _ in 0..count {
+            let length = fields.up_to(UNIT_MAX)?;
+            total += length;
+            if length == 0 || total > LITERALS_MAX {
+                return Err(Malformed);
+            }
+            lengths.push(length as u32);
+        }
+        let dictionary = self.decode_spans(fields, DICTIONARY_MAX)?;
+        let payload = fields.up_to(2 * LITERALS_MAX + 1)?;
+        let coding = if payload & 1 == 1 { Coding::Zstd } else { Coding::Plain };
+        let payload = (payload >> 1) as u32;
+        if coding == Coding::Plain && payload as usize != total {
+            return Err(Malformed);
+        }
+        let literals = Some(Literals { first, lengths, dictionary, coding, payload });
+        Ok(Batch { flow, length, spans, digest, literals })
+    }
+
+    /// Spans of at most `units_max` units in all: no unit is empty.
+    fn decode_spans(
+        &mut self,
+        fields: &mut Fields<'_>,
+        units_max: usize,
+    ) -> Result<Vec<Span>, Malformed> {
+        let (mut spans, mut units) = (Vec::new(), 0);
+        for _ in 0..fields.up_to(SPANS_MAX)? {
+            let count = fields.up_to(units_max)?;
+            units += count;
+            let first = fields.relative(self.position)?;
+            let end = first.checked_add(count as u64);
+            if count == 0 || units > units_max || end.is_none() {
+                return Err(Malformed);
+            }
+            let span = Span { first, count: count as u32 };
+            self.position = span.end();
+            spans.push(span);
+        }
+        Ok(spans)
+    }
+}
+
+impl Message {
+    /// About how many bytes its plain text has.
+    pub(super) fn weight(&self) -> usize {
+        let of_headers = |headers: &HeaderMap| -> usize {
+            headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 2).sum()
+        };
+        match self {
+            Self::Open(_, asked) => 16 + asked.path.len() + of_headers(&asked.headers),
+            Self::Head(_, _, headers) => 8 + of_headers(headers),
+            Self::Unit(_, bytes) => 8 + bytes.len(),
+            _ => 64,
+        }
+    }
+
+    /// Whether a payload follows in frames of its own.
+    pub(super) fn has_payload(&self) -> bool {
+        matches!(self, Self::Batch(batch) if batch.literals.is_some())
+    }
+}

@@ -1,0 +1,417 @@
+//! The gateway's end of the pair: requests to origins go to the far end, and its answers come back as if the
+//! origins had given them.
+//!
+//! *In:* what the node wants of origins, the connection with the far end, results of jobs. *Out:* what origins
+//! answer; requests that go past the pair, straight to their origins; jobs. *What it never does:* judge what it
+//! carries. While the far end is silent everything goes past it, as if there were none.
+
+use super::FLOWS_MAX;
+use super::codec::Writer;
+use super::fetch::{Asked, encode_asked};
+use super::messages::Message;
+use super::pair::{Event, Pair, State};
+use super::report::PairReport;
+use super::sender::Sender;
+use super::session::{PairKeys, Refused, Session};
+use super::work::{Done, Held, Job};
+use crate::access::{Access, is_local};
+use crate::input::{FetchError, FetchId, OriginInput};
+use crate::output::{Dial, Fetch, OriginOutput};
+use bytes::Bytes;
+use http::header;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::time::Duration;
+use store::Mark;
+use wire::{Instant, PublicKey};
+
+/// After a connection has failed, the next is tried after this long …
+const REDIAL_MIN: Duration = Duration::from_secs(1);
+/// … and twice as long after each further failure, up to this.
+const REDIAL_MAX: Duration = Duration::from_secs(30);
+/// The head of a request at most, in bytes of plain text; longer ones go past the pair.
+const HEAD_MAX: usize = 32 * 1024;
+/// Clients that are told apart at most.
+const CLIENTS_MAX: usize = 1024;
+/// Units of what the gateway sends that its index has at most: uploads are few.
+const UNITS_MAX: usize = 8 * 1024;
+
+/// The settings of the near end.
+#[derive(Clone, Debug)]
+pub struct NearConfig {
+    /// The key that the far end must prove.
+    pub far_key: PublicKey,
+    /// The node's rules for ports; the far end has its own for addresses.
+    pub access: Access,
+    /// What is held of what this end sends, and of what it receives.
+    pub held: (Held, Held),
+}
+
+/// What happens to the near end.
+#[derive(Debug)]
+pub enum NearInput {
+    /// The node wants this of an origin; whether the request has content. Only what [`Near::takes`].
+    Origin(OriginOutput, bool),
+    /// Content of a request, as far as [`Near::room`] allows.
+    Content(FetchId, Bytes),
+    /// The content of a request has ended.
+    ContentEnd(FetchId, Result<(), FetchError>),
+    /// The connection with the far end is made.
+    Connected,
+    /// Bytes have arrived on it.
+    Received(Bytes),
+    /// It has ended, or could not be made.
+    Closed,
+    /// The worker has done this job.
+    Done(u64, Done),
+    /// The time of [`Near::poll_timeout`] has come.
+    Tick,
+    /// The node's rules for ports have changed.
+    Access(Access),
+}
+
+/// What the near end asks of its driver.
+#[derive(Debug)]
+pub enum NearOutput {
+    /// Dial the far end → [`NearInput::Connected`] or `Closed`.
+    Dial,
+    /// End the connection, once [`Near::poll_transmit`] gives nothing more.
+    Hangup,
+    /// Do this job → [`NearInput::Done`].
+    Work(u64, Job),
+    /// An origin has answered.
+    Origin(OriginInput),
+    /// Send this request straight to its origin, with this many bytes granted: the pair cannot carry it.
+    Past(FetchId, Box<Fetch>, u64),
+    /// Show this line to the operator.
+    Notice(String),
+}
+
+/// The gateway's end of a pair.
+pub struct Near {
+    config: NearConfig,
+    keys: PairKeys,
+    pair: Pair,
+    flows: BTreeMap<u64, Flow>,
+    clients: BTreeMap<IpAddr, u64>,
+    outputs: VecDeque<NearOutput>,
+    dialling: Dialling,
+    /// The last trouble that was told, so that each is told once.
+    told: Option<Option<Refused>>,
+}
+
+enum Dialling {
+    /// The next attempt is at this time, and after how long the one after it.
+    At(Instant, Duration),
+    /// Dialled; how long to wait if it fails.
+    Now(Duration),
+    Connected,
+}
+
+struct Flow {
+    /// Until the origin has answered: to be sent elsewhere if the far end cannot.
+    fetch: Option<Box<Fetch>>,
+    has_content: bool,
+    /// What was granted and not delivered.
+    granted: u64,
+}
+
+impl Near {
+    /// An end without a connection. `marks` are the units of what it has sent, from the oldest on.
+    pub fn new(
+        config: NearConfig,
+        keys: PairKeys,
+        chance: &[u8; 32],
+        marks: impl Iterator<Item = Mark>,
+    ) -> Self {
+        let (out, within) = config.held;
+        Self {
+            pair: Pair::new(Sender::new(UNITS_MAX, out, marks), within, chance),
+            config,
+            keys,
+            flows: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            outputs: VecDeque::new(),
+            dialling: Dialling::At(Instant::ZERO, REDIAL_MIN),
+            told: None,
+        }
+    }
+
+    /// Whether this goes by the pair: a request that it can carry now, or something about one that it carries.
+    pub fn takes(&mut self, output: &OriginOutput) -> bool {
+        match output {
+            OriginOutput::Fetch(_, fetch) => {
+                let takes = self.pair.state() == State::Up && self.may_carry(fetch);
+                self.pair.report.requests_past += u64::from(!takes);
+                takes
+            }
+            OriginOutput::Grant(id, _) | OriginOutput::Cancel(id) => self.flows.contains_key(&id.0),
+            OriginOutput::TakeIn(..) => false,
+        }
+    }
+
+    fn may_carry(&self, fetch: &Fetch) -> bool {
+        let (is_near, port) = match &fetch.dial {
+            Dial::Address(address) => (is_local(address.ip()), address.port()),
+            Dial::Name(host, port) => (is_of_site(host), *port),
+        };
+        let may_port = self.config.access.check_port(fetch.caller, port).is_ok();
+        let fits = || {
+            let mut head = Vec::new();
+            encode_asked(&self.asked(fetch, 0, false), &mut Writer(&mut head));
+            head.len() <= HEAD_MAX
+        };
+        let upgrades = fetch.headers.contains_key(header::UPGRADE);
+        !is_near && !upgrades && may_port && self.flows.len() < FLOWS_MAX && fits()
+    }
+
+    fn asked(&self, fetch: &Fetch, client: u64, has_content: bool) -> Asked {
+        Asked {
+            dial: fetch.dial.clone(),
+            tls: fetch.tls,
+            client,
+            method: fetch.method.clone(),
+            path: fetch.path.clone(),
+            headers: fetch.headers.clone(),
+            has_content,
+        }
+    }
+
+    /// Whether the far end answers.
+    pub fn is_up(&self) -> bool {
+        self.pair.state() == State::Up
+    }
+
+    /// How far the connection is.
+    pub fn state(&self) -> State {
+        self.pair.state()
+    }
+
+    /// How many bytes of a request's content may be given now.
+    pub fn room(&self, id: FetchId) -> u64 {
+        self.pair.sender.room(id.0)
+    }
+
+    /// Whether bytes of the connection may be received now.
+    pub fn may_receive(&self) -> bool {
+        self.pair.may_receive()
+    }
+
+    /// All counters.
+    pub fn report(&self) -> PairReport {
+        self.pair.report()
+    }
+
+    /// Handles an event.
+    pub fn handle_input(&mut self, now: Instant, input: NearInput) {
+        match input {
+            NearInput::Origin(OriginOutput::Fetch(id, fetch), has_content) => {
+                self.open(now, id, fetch, has_content);
+            }
+            NearInput::Origin(OriginOutput::Grant(id, bytes), _) => {
+                if let Some(flow) = self.flows.get_mut(&id.0) {
+                    flow.granted += bytes;
+                    self.pair.receiver.grant(id.0, bytes);
+                }
+            }
+            NearInput::Origin(OriginOutput::Cancel(id), _) => {
+                if self.flows.remove(&id.0).is_some() {
+                    self.pair.receiver.cancel(id.0);
+                    self.pair.sender.cancel(id.0);
+                }
+            }
+            NearInput::Origin(OriginOutput::TakeIn(..), _) => {}
+            NearInput::Content(id, bytes) => {
+                self.pair.report.content_out_bytes += bytes.len() as u64;
+                self.pair.sender.push(now, id.0, &bytes);
+            }
+            NearInput::ContentEnd(id, result) => self.pair.sender.finish(id.0, result),
+            NearInput::Connected => {
+                self.dialling = Dialling::Connected;
+                self.pair.connect(now, Session::near(&mut self.keys));
+            }
+            NearInput::Received(bytes) => self.pair.receive(now, &bytes, &mut self.keys),
+            NearInput::Closed => match self.dialling {
+                Dialling::Now(wait) => self.fail(now, wait, None),
+                Dialling::Connected => self.pair.close(None),
+                Dialling::At(..) => {}
+            },
+            NearInput::Done(number, done) => self.pair.done(now, number, done, &mut self.keys),
+            NearInput::Tick => self.tick(now),
+            NearInput::Access(access) => self.config.access = access,
+        }
+        self.take_events(now);
+    }
+
+    fn open(&mut self, now: Instant, id: FetchId, fetch: Box<Fetch>, has_content: bool) {
+        self.pair.report.requests += 1;
+        let client = self.client(fetch.client);
+        let asked = self.asked(&fetch, client, has_content);
+        self.pair.receiver.open(id.0);
+        if has_content {
+            self.pair.sender.open(now, id.0, client, 0);
+        }
+        self.pair.expect(now, Message::Open(id.0, Box::new(asked)));
+        self.flows.insert(id.0, Flow { fetch: Some(fetch), has_content, granted: 0 });
+    }
+
+    /// A small number that stands for a client.
+    fn client(&mut self, address: IpAddr) -> u64 {
+        if self.clients.len() >= CLIENTS_MAX {
+            self.clients.clear();
+        }
+        let next = self.clients.len() as u64;
+        *self.clients.entry(address).or_insert(next)
+    }
+
+    fn take_events(&mut self, now: Instant) {
+        while let Some(event) = self.pair.poll_event() {
+            match event {
+                Event::Up => {
+                    self.told = None;
+                    self.outputs
+                        .push_back(NearOutput::Notice("the far end of the uplink answers".into()));
+                }
+                Event::Known(key) if key == self.config.far_key => {
+                    self.pair.trust();
+                    self.pair.advance(now, &mut self.keys);
+                }
+                Event::Known(_) => self.pair.close(Some(Refused::NotPinned)),
+                Event::Down(why) => {
+                    self.outputs.push_back(NearOutput::Hangup);
+                    self.break_off();
+                    let wait = if why.is_some() { REDIAL_MAX } else { REDIAL_MIN };
+                    self.fail(now, wait, why);
+                }
+                Event::Message(Message::Head(id, status, headers)) => {
+                    if let Some(flow) = self.flows.get_mut(&id) {
+                        flow.fetch = None;
+                        let head = OriginInput::Head(FetchId(id), status, headers);
+                        self.outputs.push_back(NearOutput::Origin(head));
+                    }
+                }
+                Event::Message(_) => {}
+                Event::Content(id, bytes) => {
+                    if let Some(flow) = self.flows.get_mut(&id) {
+                        flow.granted = flow.granted.saturating_sub(bytes.len() as u64);
+                        let body = OriginInput::Body(FetchId(id), bytes);
+                        self.outputs.push_back(NearOutput::Origin(body));
+                    }
+                }
+                Event::End(id, result) => self.end(id, result),
+                Event::Work(number, job) => self.outputs.push_back(NearOutput::Work(number, job)),
+            }
+        }
+    }
+
+    /// The far end has said all, or cannot.
+    fn end(&mut self, id: u64, result: Result<(), FetchError>) {
+        let Some(flow) = self.flows.remove(&id) else { return };
+        self.pair.sender.cancel(id);
+        let elsewhere = matches!(
+            result,
+            Err(FetchError::Unresolved | FetchError::Forbidden(_) | FetchError::Unreachable)
+        );
+        match flow.fetch {
+            // What only this site knows or may reach, the gateway reaches itself.
+            Some(fetch) if elsewhere && !flow.has_content && !fetch.tls => {
+                self.outputs.push_back(NearOutput::Past(FetchId(id), fetch, flow.granted));
+            }
+            _ => {
+                let end = OriginInput::End(FetchId(id), result);
+                self.outputs.push_back(NearOutput::Origin(end));
+            }
+        }
+    }
+
+    /// The far end is gone: what it has not answered goes past it, if it may be sent twice.
+    fn break_off(&mut self) {
+        self.pair.report.requests_broken += self.flows.len() as u64;
+        for (id, flow) in std::mem::take(&mut self.flows) {
+            let id = FetchId(id);
+            self.outputs.push_back(match flow.fetch {
+                Some(fetch) if fetch.tls => {
+                    NearOutput::Origin(OriginInput::End(id, Err(FetchError::FarEndSilent)))
+                }
+                Some(fetch) if fetch.method.is_safe() && !flow.has_content => {
+                    NearOutput::Past(id, fetch, flow.granted)
+                }
+                _ => NearOutput::Origin(OriginInput::End(id, Err(FetchError::Truncated))),
+            });
+        }
+    }
+
+    fn fail(&mut self, now: Instant, wait: Duration, why: Option<Refused>) {
+        self.dialling = Dialling::At(now + wait, (2 * wait).min(REDIAL_MAX));
+        if self.told != Some(why) {
+            self.told = Some(why);
+            let text = match why {
+                Some(why) => {
+                    format!("the far end of the uplink cannot be used: {}", why.sentence())
+                }
+                None => {
+                    "the far end of the uplink is silent: requests go straight to origins".into()
+                }
+            };
+            self.outputs.push_back(NearOutput::Notice(text));
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if let Dialling::At(at, wait) = self.dialling
+            && at <= now
+        {
+            self.dialling = Dialling::Now(wait);
+            self.outputs.push_back(NearOutput::Dial);
+        }
+        self.pair.handle_timeout(now, !self.flows.is_empty());
+    }
+
+    /// What the driver is to do next.
+    pub fn poll_output(&mut self) -> Option<NearOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// The next bytes for the connection, whenever it takes some.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+        let bytes = self.pair.poll_transmit(now);
+        self.take_events(now);
+        bytes
+    }
+
+    /// When it needs a [`NearInput::Tick`].
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let dial = match self.dialling {
+            Dialling::At(at, _) => Some(at),
+            Dialling::Now(_) | Dialling::Connected => None,
+        };
+        let pair = self.pair.poll_timeout(!self.flows.is_empty());
+        dial.into_iter().chain(pair).min()
+    }
+}
+
+/// Whether a host name means something inside this site only.
+fn is_of_site(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = literal.parse() {
+        return is_local(address);
+    }
+    let suffixes = [".local", ".lan", ".internal", ".home.arpa", ".localhost"];
+    !host.contains('.') || suffixes.iter().any(|suffix| host.ends_with(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_site_are_not_for_the_far_end() {
+        for host in ["printer", "nas.lan", "192.168.1.1", "[fd00::1]", "x.LOCAL.", "localhost"] {
+            assert!(is_of_site(host), "{host}");
+        }
+        for host in ["deb.debian.org", "198.51.100.7", "[2001:db8::1]", "lan.example"] {
+            assert!(!is_of_site(host), "{host}");
+        }
+    }
+}

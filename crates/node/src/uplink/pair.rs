@@ -1,0 +1,569 @@
+//! What both ends do on a connection: agree on the histories, exchange records, and notice silence.
+//!
+//! *In:* bytes of the connection, results of jobs, time. *Out:* jobs, messages and content for the engine that
+//! owns it, records. A connection is up once both histories agree; until then nothing of a flow crosses.
+
+use super::RECORD_MAX;
+use super::control::{Reader, Speaker};
+use super::messages::{Hello, Message};
+use super::receiver::{self, Broken, Receiver};
+use super::report::PairReport;
+use super::schedule::Rate;
+use super::sender::{Record, Sender};
+use super::session::{Came, PairKeys, Refused, Session};
+use super::work::{Direction, Done, Held, Job};
+use crate::input::FetchError;
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+use wire::{Instant, PublicKey, varint};
+
+/// A beat is sent after this much silence while something is expected …
+const QUIET_EXPECTING: Duration = Duration::from_secs(1);
+/// … and after this much while nothing is.
+const QUIET_IDLE: Duration = Duration::from_secs(15);
+/// The other end is silent if it does not answer a beat for this long.
+const ANSWER: Duration = Duration::from_secs(4);
+/// A handshake must be done by then.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Bytes that are received and not handled at most, while the histories are being brought to agree.
+const INBOX_MAX: usize = 256 * 1024;
+/// The plain text of a record's messages at most, about: a Noise message has at most 65,535 bytes.
+const MESSAGES_MAX: usize = 8 * 1024;
+
+/// How far a pair is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is no connection.
+    Down,
+    /// A connection is being made.
+    Connecting,
+    /// Flows may cross.
+    Up,
+}
+
+/// What the pair tells its engine.
+#[derive(Debug)]
+pub enum Event {
+    /// The histories agree: flows may cross.
+    Up,
+    /// The other end has proven this key: [`Pair::trust`] or [`Pair::close`].
+    Known(PublicKey),
+    /// The connection must end: all flows are broken off. Why, if the other end said so.
+    Down(Option<Refused>),
+    /// A message of the engine's: `Open`, `Head`, `Cancel`.
+    Message(Message),
+    /// Content of a flow that is received.
+    Content(u64, Bytes),
+    /// The end of a flow that is received.
+    End(u64, Result<(), FetchError>),
+    /// A job for the worker.
+    Work(u64, Job),
+}
+
+/// Who waits for a job.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Sender,
+    Receiver(u64),
+    Pair,
+}
+
+/// One connection, and what is left of it when the next begins.
+pub struct Pair {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub rate: Rate,
+    pub report: PairReport,
+    link: Option<Link>,
+    /// What was received cannot be trusted: the histories must begin anew.
+    is_spoiled: bool,
+    chance: blake3::OutputReader,
+    jobs: u64,
+    owners: BTreeMap<u64, Owner>,
+    events: VecDeque<Event>,
+    /// The oldest position of what is received that is still held.
+    within_first: u64,
+}
+
+/// A connection.
+struct Link {
+    session: Session,
+    speaker: Speaker,
+    reader: Reader,
+    queue: VecDeque<Message>,
+    stage: Stage,
+    since: Instant,
+    heard: Instant,
+    /// The beat that is not answered, and when it was sent.
+    beat: Option<(u32, Instant)>,
+    beats: u32,
+}
+
+/// How far the histories are brought to agree.
+enum Stage {
+    /// The session is not open, or the other end is not trusted yet.
+    Handshake,
+    /// The worker says what is held.
+    Looking(Option<Hello>),
+    /// Our hello is sent.
+    Greeting(Hello),
+    /// The worker makes both histories agree.
+    Agreeing {
+        ends: [Option<u64>; 2],
+        floor: u64,
+        left: u8,
+    },
+    Up,
+}
+
+impl Pair {
+    /// A pair without a connection; `chance` seeds its random numbers.
+    pub fn new(sender: Sender, within: Held, chance: &[u8; 32]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("hearsay 2026 epochs of an uplink's end");
+        hasher.update(chance);
+        Self {
+            sender,
+            receiver: Receiver::default(),
+            rate: Rate::default(),
+            report: PairReport::default(),
+            link: None,
+            is_spoiled: false,
+            chance: hasher.finalize_xof(),
+            jobs: 0,
+            owners: BTreeMap::new(),
+            events: VecDeque::new(),
+            within_first: within.first,
+        }
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> State {
+        match &self.link {
+            None => State::Down,
+            Some(Link { stage: Stage::Up, .. }) => State::Up,
+            Some(_) => State::Connecting,
+        }
+    }
+
+    /// A connection begins.
+    pub fn connect(&mut self, now: Instant, session: Session) {
+        self.close(None);
+        let link = Link {
+            session,
+            speaker: Speaker::default(),
+            reader: Reader::default(),
+            queue: VecDeque::new(),
+            stage: Stage::Handshake,
+            since: now,
+            heard: now,
+            beat: None,
+            beats: 0,
+        };
+        self.link = Some(link);
+    }
+
+    /// The other end is who it should be.
+    pub fn trust(&mut self) {
+        self.report.connections += 1;
+        if let Some(link) = &mut self.link {
+            link.stage = Stage::Looking(None);
+        }
+        self.job(Owner::Pair, Job::Look);
+    }
+
+    /// The connection has ended, or must.
+    pub fn close(&mut self, why: Option<Refused>) {
+        if self.link.take().is_none() {
+            return;
+        }
+        self.report.is_up = false;
+        self.rate.is_idle();
+        self.sender.drop_flows();
+        self.receiver.drop_flows();
+        // Results of the connection's jobs are for nobody.
+        self.owners.clear();
+        self.events.retain(|event| matches!(event, Event::Content(..) | Event::End(..)));
+        self.take_receiver_events();
+        self.events.push_back(Event::Down(why));
+    }
+
+    /// Whether bytes may be received now.
+    pub fn may_receive(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.session.waiting() < INBOX_MAX)
+    }
+
+    /// Bytes have arrived.
+    pub fn receive(&mut self, now: Instant, bytes: &[u8], keys: &mut PairKeys) {
+        let Some(link) = &mut self.link else { return };
+        link.session.receive(bytes);
+        link.heard = now;
+        self.report.received_framing_bytes += bytes.len() as u64;
+        self.advance(now, keys);
+    }
+
+    /// Handles what has arrived, as far as it can be handled now.
+    pub fn advance(&mut self, now: Instant, keys: &mut PairKeys) {
+        loop {
+            let Some(link) = &mut self.link else { return };
+            if matches!(link.stage, Stage::Agreeing { .. } | Stage::Looking(Some(_))) {
+                return;
+            }
+            match link.session.poll(keys) {
+                Came::Nothing => return,
+                Came::Known(key) => {
+                    self.events.push_back(Event::Known(key));
+                    return;
+                }
+                Came::Refused(why) => return self.close(Some(why)),
+                Came::Broken => return self.close(None),
+                Came::Record(record) => {
+                    if self.record(now, &record).is_err() {
+                        self.is_spoiled = true;
+                        return self.close(None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, now: Instant, mut record: &[u8]) -> Result<(), Broken> {
+        let length = varint::read(&mut record).ok_or(Broken)?;
+        let length = usize::try_from(length).map_err(|_| Broken)?;
+        let (control, mut rest) = record.split_at_checked(length).ok_or(Broken)?;
+        self.count_received(control.len() as u64, 0);
+        let mut messages = Vec::new();
+        if !control.is_empty() {
+            let link = self.link.as_mut().ok_or(Broken)?;
+            link.reader.hear(control, |message| messages.push(message)).map_err(|_| Broken)?;
+        }
+        for message in messages {
+            self.message(now, message)?;
+        }
+        while !rest.is_empty() {
+            let back = varint::read(&mut rest).ok_or(Broken)?;
+            let length = varint::read(&mut rest).ok_or(Broken)?;
+            let length = usize::try_from(length).map_err(|_| Broken)?;
+            let (bytes, others) = rest.split_at_checked(length).ok_or(Broken)?;
+            rest = others;
+            self.count_received(0, bytes.len() as u64);
+            let number = self.receiver.payloads().checked_sub(back).ok_or(Broken)?;
+            self.receiver.data(number, bytes)?;
+        }
+        self.take_receiver_events();
+        Ok(())
+    }
+
+    fn count_received(&mut self, control: u64, payload: u64) {
+        self.report.received_control_bytes += control;
+        self.report.received_payload_bytes += payload;
+        let framing = &mut self.report.received_framing_bytes;
+        *framing = framing.saturating_sub(control + payload);
+    }
+
+    fn message(&mut self, now: Instant, message: Message) -> Result<(), Broken> {
+        let Some(link) = &mut self.link else { return Ok(()) };
+        if let Message::Hello(hello) = message {
+            return self.greeted(hello);
+        }
+        if !matches!(link.stage, Stage::Up) {
+            return Err(Broken);
+        }
+        match message {
+            Message::Batch(batch) => self.receiver.batch(batch)?,
+            Message::Finish(flow, result) => self.receiver.finish(flow, result),
+            Message::Credit(flow, bytes) => self.sender.credit(flow, bytes),
+            Message::Want(positions) => {
+                for position in positions {
+                    self.job(Owner::Pair, Job::Supply(position));
+                }
+            }
+            Message::Unit(position, bytes) => self.receiver.unit(position, bytes.into())?,
+            Message::Beat { nonce, first, .. } => {
+                self.sender.raise_floor(first);
+                self.say(Message::Beaten(nonce));
+            }
+            Message::Beaten(nonce) => {
+                if let Some((_, sent)) = link.beat.take_if(|(expected, _)| *expected == nonce) {
+                    self.report.round_trip_micros = now.since(sent).as_micros() as u64;
+                }
+            }
+            Message::Cancel(flow) => {
+                self.sender.cancel(flow);
+                self.events.push_back(Event::Message(Message::Cancel(flow)));
+            }
+            other => self.events.push_back(Event::Message(other)),
+        }
+        Ok(())
+    }
+
+    /// The other end's hello has come.
+    fn greeted(&mut self, hello: Hello) -> Result<(), Broken> {
+        let link = self.link.as_mut().ok_or(Broken)?;
+        match &mut link.stage {
+            Stage::Looking(theirs @ None) => *theirs = Some(hello),
+            Stage::Greeting(own) => {
+                let own = *own;
+                self.agree(&own, &hello);
+            }
+            _ => return Err(Broken),
+        }
+        Ok(())
+    }
+
+    /// The worker has said what is held: ours is the next hello.
+    fn looked(&mut self, out: Held, mut within: Held) {
+        let mut fresh = [0; 16];
+        self.chance.fill(&mut fresh);
+        self.within_first = within.first;
+        if self.is_spoiled {
+            within = Held::default();
+        }
+        let own = Hello { out, within, fresh };
+        let Some(link) = &mut self.link else { return };
+        let before = std::mem::replace(&mut link.stage, Stage::Greeting(own));
+        link.queue.push_front(Message::Hello(own));
+        if let Stage::Looking(Some(theirs)) = before {
+            self.agree(&own, &theirs);
+        }
+    }
+
+    /// Both hellos are there: makes the histories agree.
+    fn agree(&mut self, own: &Hello, theirs: &Hello) {
+        let out = agreement(own.out, theirs.within);
+        let within = agreement(theirs.out, own.within);
+        let floor = own.out.first.max(theirs.within.first);
+        let ends = [out, within];
+        if let Some(link) = &mut self.link {
+            link.stage = Stage::Agreeing { ends, floor, left: 2 };
+        }
+        let jobs = [(Direction::Out, out, own.fresh), (Direction::In, within, theirs.fresh)];
+        for (direction, end, fresh) in jobs {
+            let fresh = end.is_none().then_some(fresh);
+            self.job(Owner::Pair, Job::Agree { direction, end: end.unwrap_or(0), fresh });
+        }
+    }
+
+    fn agreed(&mut self) {
+        let Some(link) = &mut self.link else { return };
+        let Stage::Agreeing { ends: [out, within], floor, left } = &mut link.stage else { return };
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        self.sender.begin(*out, *floor);
+        self.receiver.begin(within.unwrap_or(0));
+        link.stage = Stage::Up;
+        self.is_spoiled = false;
+        self.report.is_up = true;
+        self.events.push_back(Event::Up);
+    }
+
+    fn job(&mut self, owner: Owner, job: Job) -> u64 {
+        self.jobs += 1;
+        self.owners.insert(self.jobs, owner);
+        self.events.push_back(Event::Work(self.jobs, job));
+        self.jobs
+    }
+
+    /// A job was done.
+    pub fn done(&mut self, now: Instant, number: u64, done: Done, keys: &mut PairKeys) {
+        let Some(owner) = self.owners.remove(&number) else { return };
+        match (owner, done) {
+            (Owner::Sender, Done::Packed(payload, coding)) => {
+                self.sender.packed(number, payload, coding);
+            }
+            (Owner::Receiver(job), done) => {
+                if let Done::Unpacked(first) = done {
+                    self.within_first = first;
+                }
+                if self.receiver.done(job, done).is_err() {
+                    self.is_spoiled = true;
+                    return self.close(None);
+                }
+                self.take_receiver_events();
+            }
+            (Owner::Pair, Done::Looked(out, within)) => self.looked(out, within),
+            (Owner::Pair, Done::Agreed(..)) => self.agreed(),
+            (Owner::Pair, Done::Supplied(position, bytes)) => {
+                let bytes = bytes.map(Vec::from).unwrap_or_default();
+                self.say(Message::Unit(position, bytes));
+            }
+            _ => {}
+        }
+        self.advance(now, keys);
+    }
+
+    fn take_receiver_events(&mut self) {
+        while let Some(event) = self.receiver.poll() {
+            match event {
+                receiver::Event::Content(flow, bytes) => {
+                    self.report.content_in_bytes += bytes.len() as u64;
+                    self.events.push_back(Event::Content(flow, bytes));
+                }
+                receiver::Event::End(flow, result) => {
+                    self.events.push_back(Event::End(flow, result))
+                }
+                receiver::Event::Say(message) => self.say(message),
+                receiver::Event::Work(number, job) => {
+                    self.job(Owner::Receiver(number), job);
+                }
+            }
+        }
+    }
+
+    /// Says something to the other end.
+    pub fn say(&mut self, message: Message) {
+        if let Some(link) = &mut self.link {
+            link.queue.push_back(message);
+        }
+    }
+
+    /// Says this, and asks for a sign of life if there was none for a while.
+    pub fn expect(&mut self, now: Instant, message: Message) {
+        self.say(message);
+        if self.link.as_ref().is_some_and(|link| now.since(link.heard) >= QUIET_EXPECTING) {
+            self.beat(now);
+        }
+    }
+
+    fn beat(&mut self, now: Instant) {
+        let first = self.within_first;
+        let (disk, network) = (self.receiver.jobs() as u32, self.sender.waiting());
+        let Some(link) = self.link.as_mut().filter(|link| link.beat.is_none()) else { return };
+        link.beats = link.beats.wrapping_add(1);
+        let nonce = link.beats;
+        link.beat = Some((nonce, now));
+        link.queue.push_back(Message::Beat { nonce, first, disk, network });
+    }
+
+    /// What happened next. Gives out the jobs of what was pushed meanwhile, too.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        if self.events.is_empty() && self.state() == State::Up {
+            for (flow, job) in self.sender.prepare(&self.rate) {
+                let number = self.job(Owner::Sender, job);
+                self.sender.is_packing(number, flow);
+            }
+            self.take_receiver_events();
+        }
+        self.events.pop_front()
+    }
+
+    /// The next bytes to send, when the connection takes some.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+        let link = self.link.as_mut()?;
+        if let Some(bytes) = link.session.take_outbox() {
+            self.report.sent_framing_bytes += bytes.len() as u64;
+            return Some(bytes);
+        }
+        if !link.session.is_open() {
+            return None;
+        }
+        let mut record = Record::default();
+        let mut size = 0;
+        while size < MESSAGES_MAX
+            && let Some(message) = link.queue.pop_front()
+        {
+            size += message.weight();
+            record.messages.push(message);
+        }
+        if matches!(link.stage, Stage::Up) {
+            let room = self.rate.record_max().min(RECORD_MAX).saturating_sub(size);
+            self.sender.fill(room, &mut record);
+        }
+        if record.messages.is_empty() && record.data.is_empty() {
+            self.rate.is_idle();
+            return None;
+        }
+        let sealed = self.seal(&record)?;
+        match self.has_more() {
+            true => self.rate.sent(now, sealed.len()),
+            false => self.rate.is_idle(),
+        }
+        self.report.rate_bytes = self.rate.get().unwrap_or_default();
+        Some(sealed)
+    }
+
+    fn has_more(&self) -> bool {
+        self.sender.is_ready()
+    }
+
+    fn seal(&mut self, record: &Record) -> Option<Bytes> {
+        let link = self.link.as_mut()?;
+        let control = match record.messages.is_empty() {
+            true => Vec::new(),
+            false => link.speaker.say(record.messages.iter())?,
+        };
+        let batches = record.messages.iter().filter(|message| message.has_payload()).count();
+        let payloads = self.sender.payloads();
+        let mut plain = Vec::with_capacity(control.len() + RECORD_MAX + 64);
+        varint::write(control.len() as u64, &mut plain);
+        plain.extend_from_slice(&control);
+        let mut payload = 0;
+        for (number, bytes) in &record.data {
+            varint::write(payloads - number, &mut plain);
+            varint::write(bytes.len() as u64, &mut plain);
+            plain.extend_from_slice(bytes);
+            payload += bytes.len() as u64;
+        }
+        debug_assert!(batches as u64 <= payloads, "a payload without a number");
+        let sealed = link.session.seal(&plain)?;
+        self.report.sent_control_bytes += control.len() as u64;
+        self.report.sent_payload_bytes += payload;
+        self.report.sent_framing_bytes += sealed.len() as u64 - control.len() as u64 - payload;
+        Some(sealed)
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is due. `expects`: something of the other end is awaited.
+    pub fn poll_timeout(&self, expects: bool) -> Option<Instant> {
+        let link = self.link.as_ref()?;
+        if !matches!(link.stage, Stage::Up) {
+            return Some(link.since + HANDSHAKE);
+        }
+        let life = match link.beat {
+            Some((_, sent)) => sent.max(link.heard) + ANSWER,
+            None => link.heard + if expects { QUIET_EXPECTING } else { QUIET_IDLE },
+        };
+        self.sender.poll_timeout().into_iter().chain([life]).min()
+    }
+
+    /// Handles what is due.
+    pub fn handle_timeout(&mut self, now: Instant, expects: bool) {
+        let due = |at: Instant| at <= now;
+        let Some(link) = &self.link else { return };
+        if !matches!(link.stage, Stage::Up) {
+            if due(link.since + HANDSHAKE) {
+                self.close(None);
+            }
+            return;
+        }
+        self.sender.handle_timeout(now);
+        match link.beat {
+            Some((_, sent)) if due(sent.max(link.heard) + ANSWER) => self.close(None),
+            Some(_) => {}
+            None if due(link.heard + if expects { QUIET_EXPECTING } else { QUIET_IDLE }) => {
+                self.beat(now);
+            }
+            None => {}
+        }
+    }
+
+    /// All counters.
+    pub fn report(&self) -> PairReport {
+        PairReport {
+            units_wanted: self.receiver.wanted,
+            sent_as_references: self.sender.as_references,
+            sent_as_differences: self.sender.as_differences,
+            sent_as_new: self.sender.as_new,
+            ..self.report
+        }
+    }
+}
+
+/// The position up to which both ends hold the same; `None` if they hold different histories, or parts that
+/// do not meet.
+fn agreement(sender: Held, receiver: Held) -> Option<u64> {
+    let end = sender.end.min(receiver.end);
+    let is_same = sender.epoch == receiver.epoch && sender.epoch != [0; 16];
+    (is_same && end >= sender.first.max(receiver.first)).then_some(end)
+}

@@ -1,0 +1,379 @@
+//! The receiving half: puts batches together out of old units and literals, checks them, and passes them on as
+//! far as credit allows.
+//!
+//! *In:* headers and payloads, credit, results of jobs. *Out:* jobs, content, what the other end is to be told.
+//! What is not passed on yet is kept as positions only: a flow that nobody reads costs no memory.
+
+use super::messages::{Batch, Literals, Message, WANTS_MAX};
+use super::work::{Done, Job};
+use super::{BATCH_MAX, Digest, FLOWS_MAX, Span, WINDOW};
+use crate::input::FetchError;
+use bytes::{Bytes, BytesMut};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Payloads that are not complete, at most.
+const ARRIVING_MAX: usize = 4096;
+/// Bytes of payloads that are not complete, or wait for others, at most.
+const ARRIVING_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Positions that are ahead of the oldest missing one, at most.
+const EARLY_MAX: usize = 8192;
+/// Units that are wanted again at a time, at most.
+const WANTED_MAX: usize = 128;
+
+/// The other end broke the protocol: the connection must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken;
+
+/// What the receiver tells the engine.
+#[derive(Debug)]
+pub enum Event {
+    /// Content of a flow, within its credit.
+    Content(u64, Bytes),
+    /// All of a flow's content was passed on.
+    End(u64, Result<(), FetchError>),
+    /// Say this to the other end.
+    Say(Message),
+    /// Do this; the result comes with the same number to [`Receiver::done`].
+    Work(u64, Job),
+}
+
+/// The receiving half of a pair's end.
+#[derive(Default)]
+pub struct Receiver {
+    flows: BTreeMap<u64, Flow>,
+    /// Payloads that are not complete, by their numbers.
+    arriving: BTreeMap<u64, Arriving>,
+    /// The number of the next payload whose header comes.
+    payloads: u64,
+    arriving_bytes: usize,
+    /// All positions below have arrived, or were given to the worker.
+    known: u64,
+    /// So have these.
+    early: BTreeSet<u64>,
+    /// Complete payloads whose dictionaries are not known yet.
+    waiting: Vec<(Literals, Bytes)>,
+    /// Jobs that were given out, by number.
+    works: BTreeMap<u64, Work>,
+    jobs: u64,
+    /// Jobs that lack units, and which.
+    stalled: Vec<(Work, BTreeSet<u64>)>,
+    events: VecDeque<Event>,
+    /// Units that had to be asked for.
+    pub wanted: u64,
+}
+
+/// A job that was given out, to be repeated if it lacks a unit.
+#[derive(Clone, Debug)]
+enum Work {
+    Unpack(Literals, Bytes),
+    /// The first batch of this flow.
+    Read(u64, Vec<Span>, Digest),
+    Refill(u64, Bytes),
+}
+
+struct Arriving {
+    literals: Literals,
+    payload: BytesMut,
+}
+
+#[derive(Default)]
+struct Flow {
+    batches: VecDeque<Batch>,
+    /// The first batch is being read.
+    is_reading: bool,
+    /// Content that is checked and not passed on.
+    ready: VecDeque<Bytes>,
+    /// How many more bytes may be passed on; negative if the last piece was larger.
+    granted: i64,
+    /// Bytes that have crossed and were not passed on.
+    held: u64,
+    /// Bytes that were passed on since the last credit was said.
+    unsaid: u64,
+    ended: Option<Result<(), FetchError>>,
+}
+
+impl Receiver {
+    /// A connection begins: positions below `end` are held.
+    pub fn begin(&mut self, end: u64) {
+        self.drop_flows();
+        self.known = end;
+    }
+
+    /// The connection has ended.
+    pub fn drop_flows(&mut self) {
+        let events = std::mem::take(&mut self.events);
+        let Self { wanted, known, jobs, .. } = *self;
+        *self = Self { wanted, known, jobs, ..Self::default() };
+        // What was ready before the end may still be passed on; jobs and messages go nowhere.
+        self.events.extend(
+            events.into_iter().filter(|event| matches!(event, Event::Content(..) | Event::End(..))),
+        );
+    }
+
+    /// A flow begins.
+    pub fn open(&mut self, flow: u64) -> bool {
+        let has_room = self.flows.len() < FLOWS_MAX;
+        if has_room {
+            self.flows.insert(flow, Flow::default());
+        }
+        has_room
+    }
+
+    /// This many more bytes of a flow may be passed on.
+    pub fn grant(&mut self, id: u64, bytes: u64) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.granted = flow.granted.saturating_add_unsigned(bytes);
+            self.advance(id);
+        }
+    }
+
+    /// A flow is not wanted any more.
+    pub fn cancel(&mut self, flow: u64) {
+        if self.flows.remove(&flow).is_some() {
+            self.events.push_back(Event::Say(Message::Cancel(flow)));
+        }
+    }
+
+    /// Jobs that wait.
+    pub fn jobs(&self) -> usize {
+        self.works.len() + self.stalled.len()
+    }
+
+    /// A header has come.
+    pub fn batch(&mut self, mut batch: Batch) -> Result<(), Broken> {
+        if let Some(literals) = &mut batch.literals {
+            if self.arriving.len() >= ARRIVING_MAX || !self.may_arrive(literals) {
+                return Err(Broken);
+            }
+            let literals = literals.clone();
+            let number = self.payloads;
+            self.payloads += 1;
+            let arriving = Arriving { literals, payload: BytesMut::new() };
+            self.arriving.insert(number, arriving);
+        }
+        // Units that nobody wants are kept all the same: later batches may refer to them.
+        let id = batch.flow;
+        let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
+        flow.held += u64::from(batch.length);
+        if flow.held > WINDOW + BATCH_MAX as u64 || flow.ended.is_some() {
+            return Err(Broken);
+        }
+        flow.batches.push_back(batch);
+        self.advance(id);
+        Ok(())
+    }
+
+    /// The number of the newest payload plus one: parts name theirs by the distance from it.
+    pub fn payloads(&self) -> u64 {
+        self.payloads
+    }
+
+    /// A part of a payload has come.
+    pub fn data(&mut self, number: u64, bytes: &[u8]) -> Result<(), Broken> {
+        let arriving = self.arriving.get_mut(&number).ok_or(Broken)?;
+        arriving.payload.extend_from_slice(bytes);
+        self.arriving_bytes += bytes.len();
+        let whole = arriving.literals.payload as usize;
+        if arriving.payload.len() > whole || self.arriving_bytes > ARRIVING_BYTES_MAX {
+            return Err(Broken);
+        }
+        if arriving.payload.len() == whole
+            && let Some(arriving) = self.arriving.remove(&number)
+        {
+            self.waiting.push((arriving.literals, arriving.payload.freeze()));
+            self.unpack_what_can_be();
+        }
+        Ok(())
+    }
+
+    /// Whether literals have positions that did not arrive, near the others.
+    fn may_arrive(&self, literals: &Literals) -> bool {
+        let count = literals.lengths.len() as u64;
+        let Some(end) = literals.first.checked_add(count) else { return false };
+        let is_taken = |span: Span| {
+            self.early.range(span.first..span.end()).next().is_some() || span.first < self.known
+        };
+        let span = Span { first: literals.first, count: count as u32 };
+        let overlaps = |it: &Arriving| {
+            let other = it.literals.first;
+            other < end && literals.first < other + it.literals.lengths.len() as u64
+        };
+        let waits = |(it, _): &(Literals, Bytes)| {
+            it.first < end && literals.first < it.first + it.lengths.len() as u64
+        };
+        end - self.known.min(end) <= EARLY_MAX as u64
+            && !is_taken(span)
+            && !self.arriving.values().any(overlaps)
+            && !self.waiting.iter().any(waits)
+    }
+
+    fn unpack_what_can_be(&mut self) {
+        let mut is_news = true;
+        while std::mem::take(&mut is_news) {
+            let mut at = 0;
+            while at < self.waiting.len() {
+                let (literals, _) = &self.waiting[at];
+                if !literals.dictionary.iter().all(|span| self.is_known(*span)) {
+                    at += 1;
+                    continue;
+                }
+                let (literals, payload) = self.waiting.swap_remove(at);
+                self.arriving_bytes = self.arriving_bytes.saturating_sub(payload.len());
+                self.learn(Span { first: literals.first, count: literals.lengths.len() as u32 });
+                self.start(Work::Unpack(literals, payload));
+                is_news = true;
+            }
+        }
+        let ids: Vec<_> = self.flows.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.advance(id));
+    }
+
+    fn is_known(&self, span: Span) -> bool {
+        let mut beyond = span.first.max(self.known)..span.end();
+        beyond.all(|position| self.early.contains(&position))
+    }
+
+    fn learn(&mut self, span: Span) {
+        self.early.extend(span.positions());
+        while self.early.remove(&self.known) {
+            self.known += 1;
+        }
+    }
+
+    fn start(&mut self, work: Work) {
+        let job = match &work {
+            Work::Unpack(literals, payload) => Job::Unpack {
+                first: literals.first,
+                lengths: literals.lengths.clone(),
+                dictionary: literals.dictionary.clone(),
+                coding: literals.coding,
+                payload: payload.clone(),
+            },
+            Work::Read(_, spans, digest) => Job::Read(spans.clone(), *digest),
+            Work::Refill(position, bytes) => Job::Refill(*position, bytes.clone()),
+        };
+        self.jobs += 1;
+        self.works.insert(self.jobs, work);
+        self.events.push_back(Event::Work(self.jobs, job));
+    }
+
+    /// A job was done.
+    pub fn done(&mut self, number: u64, done: Done) -> Result<(), Broken> {
+        let Some(work) = self.works.remove(&number) else { return Ok(()) };
+        match (done, work) {
+            (Done::Read(units), Work::Read(id, ..)) => self.read(id, units),
+            (Done::Lacks(positions), work) => self.stall(work, positions),
+            (Done::Unpacked(_) | Done::Nothing, _) => Ok(()),
+            _ => Err(Broken),
+        }
+    }
+
+    fn read(&mut self, id: u64, units: Vec<Bytes>) -> Result<(), Broken> {
+        let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
+        flow.is_reading = false;
+        let length: usize = units.iter().map(Bytes::len).sum();
+        let batch = flow.batches.pop_front();
+        if batch.is_none_or(|batch| batch.length as usize != length) {
+            return Err(Broken);
+        }
+        flow.ready.extend(units);
+        self.advance(id);
+        Ok(())
+    }
+
+    /// A job lacks units: they are asked for.
+    fn stall(&mut self, work: Work, positions: Vec<u64>) -> Result<(), Broken> {
+        let lacks: BTreeSet<_> = positions.into_iter().collect();
+        let wanted: BTreeSet<u64> =
+            self.stalled.iter().flat_map(|(_, lacks)| lacks.iter().copied()).collect();
+        let new: Vec<_> = lacks.difference(&wanted).copied().collect();
+        if wanted.len() + new.len() > WANTED_MAX {
+            return self.give_up(work);
+        }
+        self.wanted += new.len() as u64;
+        for positions in new.chunks(WANTS_MAX) {
+            self.events.push_back(Event::Say(Message::Want(positions.to_vec())));
+        }
+        self.stalled.push((work, lacks));
+        Ok(())
+    }
+
+    /// A unit that was wanted has come; empty if the other end lacks it too.
+    pub fn unit(&mut self, position: u64, bytes: Bytes) -> Result<(), Broken> {
+        let stalled = std::mem::take(&mut self.stalled);
+        if !bytes.is_empty() && stalled.iter().any(|(_, lacks)| lacks.contains(&position)) {
+            self.start(Work::Refill(position, bytes.clone()));
+        }
+        for (work, mut lacks) in stalled {
+            match lacks.remove(&position) {
+                true if bytes.is_empty() => self.give_up(work)?,
+                true if lacks.is_empty() => self.start(work),
+                _ => self.stalled.push((work, lacks)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What a job was for cannot be had.
+    fn give_up(&mut self, work: Work) -> Result<(), Broken> {
+        match work {
+            Work::Read(id, ..) => {
+                self.cancel(id);
+                self.events.push_back(Event::End(id, Err(FetchError::Truncated)));
+                Ok(())
+            }
+            // Later batches may refer to its units.
+            Work::Unpack(..) | Work::Refill(..) => Err(Broken),
+        }
+    }
+
+    /// What to do next.
+    pub fn poll(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Passes on what is checked and granted, and reads the next batch if there is credit for it.
+    fn advance(&mut self, id: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        while flow.granted > 0
+            && let Some(bytes) = flow.ready.pop_front()
+        {
+            flow.granted -= bytes.len() as i64;
+            flow.held = flow.held.saturating_sub(bytes.len() as u64);
+            flow.unsaid += bytes.len() as u64;
+            self.events.push_back(Event::Content(id, bytes));
+        }
+        if flow.unsaid >= WINDOW / 4 {
+            let bytes = std::mem::take(&mut flow.unsaid);
+            self.events.push_back(Event::Say(Message::Credit(id, bytes)));
+        }
+        if !flow.ready.is_empty() || flow.is_reading {
+            return;
+        }
+        let Some(batch) = flow.batches.front() else {
+            if let Some(result) = flow.ended {
+                self.flows.remove(&id);
+                self.events.push_back(Event::End(id, result));
+            }
+            return;
+        };
+        if flow.granted <= 0 {
+            return;
+        }
+        let (spans, digest) = (batch.spans.clone(), batch.digest);
+        if spans.iter().all(|span| self.is_known(*span)) {
+            if let Some(flow) = self.flows.get_mut(&id) {
+                flow.is_reading = true;
+            }
+            self.start(Work::Read(id, spans, digest));
+        }
+    }
+
+    /// The content of a flow has ended.
+    pub fn finish(&mut self, id: u64, result: Result<(), FetchError>) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.ended = Some(result);
+            self.advance(id);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a pair counts.
+
+wire::counters! {
+    /// Counters of one end of an uplink's pair.
+    #[derive(Copy)]
+    pub struct PairReport, "uplink_" {
+        Uplink () {
+            /// Whether the other end of the pair is connected and answers.
+            is_up: Flag, Flag;
+            /// The latest round trip to the other end, in microseconds.
+            round_trip_micros: Gauge, Number;
+            /// How fast what is sent crosses, as measured while something always waited; in bytes a second.
+            rate_bytes: Gauge, Number;
+            /// Content that the pair delivered here.
+            content_in_bytes: Counter, Bytes;
+            /// Content that the pair was given to send.
+            content_out_bytes: Counter, Bytes;
+            /// Requests that went by the pair.
+            requests: Counter, Requests;
+            /// Requests that went past the pair, straight to their origins.
+            requests_past: Counter, Requests;
+            /// Requests that were under way when the other end fell silent.
+            requests_broken: Counter, Requests;
+            /// Connections with the other end that were made.
+            connections: Counter, Connections;
+            /// Units that this end had lost, and asked for again.
+            units_wanted: Counter, Chunks;
+        }
+        Uplink ("hearsay_uplink_received_bytes_total", class, "Bytes that arrived on the pair's connections, by what they were.") {
+            /// Payloads of new content and of differences.
+            received_payload_bytes: Counter, Bytes, "payload";
+            /// Control messages: requests, heads, references, credit.
+            received_control_bytes: Counter, Bytes, "control";
+            /// Handshakes, and what encryption and framing add.
+            received_framing_bytes: Counter, Bytes, "framing";
+        }
+        Uplink ("hearsay_uplink_sent_bytes_total", class, "Bytes that were sent on the pair's connections, by what they were.") {
+            /// Payloads of new content and of differences.
+            sent_payload_bytes: Counter, Bytes, "payload";
+            /// Control messages: requests, heads, references, credit.
+            sent_control_bytes: Counter, Bytes, "control";
+            /// Handshakes, and what encryption and framing add.
+            sent_framing_bytes: Counter, Bytes, "framing";
+        }
+        Uplink ("hearsay_uplink_content_sent_bytes_total", class, "Content that this end sent, by how it crossed.") {
+            /// As references to what had crossed before.
+            sent_as_references: Counter, Bytes, "reference";
+            /// As differences from what had crossed before.
+            sent_as_differences: Counter, Bytes, "difference";
+            /// As it is, or compressed by itself.
+            sent_as_new: Counter, Bytes, "new";
+        }
+    }
+}
+
+impl PairReport {
+    /// All bytes that arrived on the pair's connections.
+    pub fn crossed_in_bytes(&self) -> u64 {
+        self.received_payload_bytes + self.received_control_bytes + self.received_framing_bytes
+    }
+
+    /// All bytes that were sent on the pair's connections.
+    pub fn crossed_out_bytes(&self) -> u64 {
+        self.sent_payload_bytes + self.sent_control_bytes + self.sent_framing_bytes
+    }
+}

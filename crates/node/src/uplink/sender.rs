@@ -1,0 +1,502 @@
+//! The sending half: cuts flows into units, finds those that have crossed before, and lets the others cross as
+//! differences from what is most like them.
+//!
+//! *In:* content of flows, credit, results of jobs. *Out:* jobs, and, when the connection takes some more, the
+//! next headers and payloads. *What it never does:* read an old unit; it knows their names, features and
+//! lengths (`index.rs`).
+
+use super::features;
+use super::index::Index;
+use super::messages::{Batch, Coding, Literals, Message};
+use super::schedule::{Rate, SHORT, Shares, Turn};
+use super::work::{Held, Job};
+use super::{BATCH_MAX, DICTIONARY_MAX, LITERALS_MAX, Name, Span, WINDOW, digest_of, short};
+use crate::input::FetchError;
+use bytes::{Bytes, BytesMut};
+use content::{Cutter, Profile};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+use store::Mark;
+use wire::Instant;
+
+/// After a pause this long the unit that is being cut ends, so that what trickles does not wait for a boundary.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Batches of a flow that are ready or being packed at most.
+const AHEAD: usize = 2;
+/// Payloads of long flows that are ready or being packed at most, in bytes.
+const UNSENT_MAX: usize = 512 * 1024;
+/// Units that are most like a batch's and go into its dictionary at most.
+const ALIKE_MAX: usize = 12;
+/// Bytes of old units around the expected place: before it, and behind the batch's length.
+const BEFORE: usize = 16 * 1024;
+const BEHIND: usize = 64 * 1024;
+
+/// One flow's content on its way.
+struct Flow {
+    client: u64,
+    cutter: Cutter,
+    /// The unit that is being cut.
+    partial: BytesMut,
+    units: VecDeque<(Name, Bytes)>,
+    /// Bytes in `partial` and `units`.
+    queued: usize,
+    /// How many more bytes the receiver lets cross.
+    credit: u64,
+    /// The position of the old unit that is expected next.
+    expected: Option<u64>,
+    /// The URL's hash, until the first unit is sent.
+    url: u64,
+    batches: VecDeque<Outgoing>,
+    /// Bytes of payloads and headers, about, that have crossed.
+    crossed: u64,
+    ended: Option<Result<(), FetchError>>,
+    /// When content arrived last.
+    touched: Instant,
+    /// The receiver does not want it any more. What others may refer to still crosses.
+    is_cancelled: bool,
+}
+
+/// A batch that is being packed, is ready, or is partly sent.
+struct Outgoing {
+    batch: Batch,
+    /// `None` while it is being packed.
+    payload: Option<Bytes>,
+    sent: usize,
+    /// Its number among payloads, once its header is sent.
+    number: Option<u64>,
+}
+
+/// What goes into the next record.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// Control messages.
+    pub messages: Vec<Message>,
+    /// Parts of payloads, each with its payload's number.
+    pub data: Vec<(u64, Bytes)>,
+}
+
+/// The sending half of a pair's end.
+pub struct Sender {
+    index: Index,
+    flows: BTreeMap<u64, Flow>,
+    shares: Shares,
+    /// Which flow's batch a job packs.
+    packing: BTreeMap<u64, u64>,
+    /// Bytes of payloads that are not sent.
+    unsent: usize,
+    /// The number of the next payload.
+    payloads: u64,
+    /// Flows whose end is to be said.
+    finished: Vec<(u64, Result<(), FetchError>)>,
+    /// Bytes of units that crossed as references, with a dictionary, and without one.
+    pub as_references: u64,
+    pub as_differences: u64,
+    pub as_new: u64,
+}
+
+impl Sender {
+    /// A sender whose history has these units, which begin at a position.
+    pub fn new(units_max: usize, held: Held, marks: impl Iterator<Item = Mark>) -> Self {
+        let mut index = Index::new(units_max);
+        index.clear(held.first);
+        marks.for_each(|mark| index.push(mark));
+        Self {
+            index,
+            flows: BTreeMap::new(),
+            shares: Shares::default(),
+            packing: BTreeMap::new(),
+            unsent: 0,
+            payloads: 0,
+            finished: Vec::new(),
+            as_references: 0,
+            as_differences: 0,
+            as_new: 0,
+        }
+    }
+
+    /// A connection begins: nothing is on its way, and both ends hold the positions from `floor` to `end`.
+    pub fn begin(&mut self, end: Option<u64>, floor: u64) {
+        self.drop_flows();
+        match end {
+            Some(end) => {
+                self.index.truncate(end);
+                self.index.raise_floor(floor);
+            }
+            None => self.index.clear(0),
+        }
+    }
+
+    /// The connection has ended.
+    pub fn drop_flows(&mut self) {
+        self.flows.clear();
+        self.packing.clear();
+        self.finished.clear();
+        (self.unsent, self.payloads) = (0, 0);
+    }
+
+    /// The receiver does not hold older positions any more.
+    pub fn raise_floor(&mut self, floor: u64) {
+        self.index.raise_floor(floor);
+    }
+
+    /// A flow begins, for this client. `url` is a hash of the URL, or zero.
+    pub fn open(&mut self, now: Instant, flow: u64, client: u64, url: u64) {
+        let expected = self.index.of_url(url);
+        let flow_state = Flow {
+            client,
+            cutter: Cutter::new(Profile::DEFAULT),
+            partial: BytesMut::new(),
+            units: VecDeque::new(),
+            queued: 0,
+            credit: WINDOW,
+            expected,
+            url,
+            batches: VecDeque::new(),
+            crossed: 0,
+            ended: None,
+            touched: now,
+            is_cancelled: false,
+        };
+        self.flows.insert(flow, flow_state);
+    }
+
+    /// Content of a flow.
+    pub fn push(&mut self, now: Instant, flow: u64, bytes: &[u8]) {
+        let Some(flow) = self.flows.get_mut(&flow).filter(|flow| !flow.is_cancelled) else {
+            return;
+        };
+        flow.touched = now;
+        flow.cut(bytes);
+    }
+
+    /// A flow's content has ended.
+    pub fn finish(&mut self, flow: u64, result: Result<(), FetchError>) {
+        let Some(flow) = self.flows.get_mut(&flow) else { return };
+        flow.cut_off();
+        flow.ended = Some(result);
+    }
+
+    /// The receiver does not want this flow.
+    pub fn cancel(&mut self, id: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        flow.is_cancelled = true;
+        flow.units.clear();
+        flow.partial.clear();
+        flow.queued = 0;
+        // What has positions crosses in any case, since later batches may refer to it.
+        flow.batches.retain(|outgoing| outgoing.batch.literals.is_some());
+        if flow.batches.is_empty() {
+            self.flows.remove(&id);
+        }
+    }
+
+    /// The receiver has passed on some of a flow.
+    pub fn credit(&mut self, flow: u64, bytes: u64) {
+        if let Some(flow) = self.flows.get_mut(&flow) {
+            flow.credit = flow.credit.saturating_add(bytes).min(WINDOW);
+        }
+    }
+
+    /// How many more bytes of a flow's content may wait here.
+    pub fn room(&self, flow: u64) -> u64 {
+        let Some(flow) = self.flows.get(&flow).filter(|flow| flow.ended.is_none()) else {
+            return 0;
+        };
+        let ahead = (2 * BATCH_MAX as u64).min(flow.credit);
+        ahead.saturating_sub(flow.queued as u64)
+    }
+
+    /// All bytes that wait.
+    pub fn waiting(&self) -> u64 {
+        self.flows.values().map(|flow| flow.queued as u64).sum::<u64>() + self.unsent as u64
+    }
+
+    /// Whether anything of this flow is still to cross.
+    pub fn has(&self, flow: u64) -> bool {
+        self.flows.contains_key(&flow)
+    }
+
+    /// Makes batches of what waits; returns jobs, each with the flow that it is for.
+    pub fn prepare(&mut self, rate: &Rate) -> Vec<(u64, Job)> {
+        let mut jobs = Vec::new();
+        let mut turns: Vec<_> = self.flows.iter().map(|(id, flow)| self.turn(*id, flow)).collect();
+        turns.sort_unstable();
+        for (_, id) in turns {
+            while self.may_prepare(id) {
+                jobs.extend(self.make_batch(id, rate.level()).map(|job| (id, job)));
+            }
+            self.finish_if_drained(id);
+        }
+        jobs
+    }
+
+    fn turn(&self, id: u64, flow: &Flow) -> (Turn, u64) {
+        (self.shares.turn(flow.client, id, flow.crossed), id)
+    }
+
+    fn may_prepare(&self, id: u64) -> bool {
+        let Some(flow) = self.flows.get(&id) else { return false };
+        let is_short = flow.crossed < SHORT && flow.batches.is_empty();
+        let has_room = is_short || self.unsent < UNSENT_MAX;
+        has_room && flow.batches.len() < AHEAD && !flow.units.is_empty() && flow.credit > 0
+    }
+
+    fn finish_if_drained(&mut self, id: u64) {
+        let Some(flow) = self.flows.get(&id) else { return };
+        if !flow.batches.is_empty() || !flow.units.is_empty() {
+            return;
+        }
+        match flow.ended {
+            _ if flow.is_cancelled => _ = self.flows.remove(&id),
+            Some(result) => {
+                self.finished.push((id, result));
+                self.flows.remove(&id);
+            }
+            None => {}
+        }
+    }
+
+    /// The next batch of a flow; a job if it has literals.
+    fn make_batch(&mut self, id: u64, level: i32) -> Option<Job> {
+        let flow = self.flows.get_mut(&id)?;
+        let (mut spans, mut names) = (Vec::<Span>::new(), Vec::new());
+        let (mut length, mut literal_bytes) = (0, 0);
+        let first = self.index.end();
+        let mut literals: Vec<(Mark, Bytes)> = Vec::new();
+        let (mut alike, expected) = (Vec::new(), flow.expected);
+        while let Some((name, bytes)) = flow.units.front() {
+            let found = self.index.find(name);
+            let too_long = length > 0 && length + bytes.len() > BATCH_MAX;
+            if too_long || (found.is_none() && literal_bytes + bytes.len() > LITERALS_MAX) {
+                break;
+            }
+            let Some((name, bytes)) = flow.units.pop_front() else { break };
+            length += bytes.len();
+            names.push(name);
+            let position = found.unwrap_or_else(|| {
+                let near = flow.expected.unwrap_or_default();
+                let features = features::of(&bytes);
+                let similar = self.index.most_alike(&features, near);
+                // Without anything alike the old content is expected to go on beside the new.
+                flow.expected = similar.or(flow.expected);
+                alike.extend(similar);
+                let url = std::mem::take(&mut flow.url);
+                let mark = Mark { name, features, url, length: bytes.len() as u32 };
+                let position = self.index.end();
+                self.index.push(mark);
+                literal_bytes += bytes.len();
+                literals.push((mark, bytes.clone()));
+                position
+            });
+            flow.url = 0;
+            flow.expected = match found {
+                Some(position) => Some(position + 1),
+                None => flow.expected.map(|position| position + 1),
+            };
+            match spans.last_mut() {
+                Some(last) if last.end() == position => last.count += 1,
+                _ => spans.push(Span { first: position, count: 1 }),
+            }
+        }
+        flow.queued -= length;
+        flow.credit = flow.credit.saturating_sub(length as u64);
+        self.as_references += (length - literal_bytes) as u64;
+        let digest = digest_of(names);
+        let dictionary = match literals.is_empty() {
+            true => Vec::new(),
+            false => dictionary(&self.index, first, expected, &alike, literal_bytes),
+        };
+        match dictionary.is_empty() {
+            true => self.as_new += literal_bytes as u64,
+            false => self.as_differences += literal_bytes as u64,
+        }
+        let lengths: Vec<_> = literals.iter().map(|(mark, _)| mark.length).collect();
+        let coded = (!literals.is_empty()).then(|| Literals {
+            first,
+            lengths,
+            dictionary: dictionary.clone(),
+            coding: Coding::Plain,
+            payload: 0,
+        });
+        let batch = Batch { flow: id, length: length as u32, spans, digest, literals: coded };
+        let payload = literals.is_empty().then(Bytes::new);
+        flow.batches.push_back(Outgoing { batch, payload, sent: 0, number: None });
+        if literals.is_empty() {
+            return None;
+        }
+        self.unsent += literal_bytes;
+        Some(Job::Pack { first, units: literals, dictionary, level })
+    }
+
+    /// A job was given this number.
+    pub fn is_packing(&mut self, job: u64, flow: u64) {
+        self.packing.insert(job, flow);
+    }
+
+    /// A batch is packed.
+    pub fn packed(&mut self, job: u64, payload: Bytes, coding: Coding) {
+        let Some(flow) = self.packing.remove(&job).and_then(|id| self.flows.get_mut(&id)) else {
+            return;
+        };
+        // Jobs are done in order.
+        let waiting = flow.batches.iter_mut().find(|outgoing| outgoing.payload.is_none());
+        let Some(outgoing) = waiting else { return };
+        if let Some(literals) = &mut outgoing.batch.literals {
+            let plain: usize = literals.lengths.iter().map(|length| *length as usize).sum();
+            self.unsent = (self.unsent + payload.len()).saturating_sub(plain);
+            literals.payload = payload.len() as u32;
+            literals.coding = coding;
+            if coding == Coding::Plain {
+                literals.dictionary.clear();
+            }
+        }
+        outgoing.payload = Some(payload);
+    }
+
+    /// The number of the next payload.
+    pub fn payloads(&self) -> u64 {
+        self.payloads
+    }
+
+    /// Fills a record with about `room` bytes at most of what is next.
+    pub fn fill(&mut self, mut room: usize, record: &mut Record) {
+        for (flow, result) in self.finished.drain(..) {
+            record.messages.push(Message::Finish(flow, result));
+        }
+        while room > 0 {
+            let ready = self.flows.iter().filter(|(_, flow)| flow.is_ready());
+            let Some((_, id)) = ready.map(|(id, flow)| self.turn(*id, flow)).min() else { break };
+            let Some(flow) = self.flows.get_mut(&id) else { break };
+            let took = flow.send(&mut self.payloads, room, record);
+            flow.crossed += took.header + took.payload;
+            self.unsent = self.unsent.saturating_sub(took.payload as usize);
+            self.shares.serve(flow.client, took.header + took.payload);
+            room = room.saturating_sub((took.header + took.payload) as usize);
+            self.finish_if_drained(id);
+            for (flow, result) in self.finished.drain(..) {
+                record.messages.push(Message::Finish(flow, result));
+            }
+        }
+    }
+
+    /// Whether [`fill`](Self::fill) has something to send.
+    pub fn is_ready(&self) -> bool {
+        !self.finished.is_empty() || self.flows.values().any(Flow::is_ready)
+    }
+
+    /// When a unit that is being cut must end.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let pausing = self.flows.values().filter(|flow| flow.is_pausing());
+        pausing.map(|flow| flow.touched + PAUSE).min()
+    }
+
+    /// Ends units whose flows have paused.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for flow in self.flows.values_mut() {
+            if flow.is_pausing() && flow.touched + PAUSE <= now {
+                flow.cut_off();
+            }
+        }
+    }
+}
+
+/// The old units that a batch's literals are compressed against: the most alike with their neighbours, then
+/// those at the expected place, which are nearest to the literals and thus cheapest to refer to.
+fn dictionary(
+    index: &Index,
+    end: u64,
+    expected: Option<u64>,
+    alike: &[u64],
+    length: usize,
+) -> Vec<Span> {
+    // Only what has positions before the batch: its own literals are not there yet.
+    let clip = |span: Span| {
+        let count = span.end().min(end).saturating_sub(span.first);
+        Span { count: count as u32, ..span }
+    };
+    let place = expected.map(|at| clip(index.around(at, BEFORE, length + BEHIND)));
+    let (mut spans, mut bytes) = (Vec::<Span>::new(), place.map_or(0, |span| index.bytes(span)));
+    for position in alike.iter().filter(|position| **position < end) {
+        let near = clip(index.around(*position, 1, 2 * 8 * 1024));
+        let is_in = |span: &Span| span.first <= *position && *position < span.end();
+        if spans.len() >= ALIKE_MAX || spans.iter().chain(&place).any(is_in) {
+            continue;
+        }
+        bytes += index.bytes(near);
+        if bytes > DICTIONARY_MAX {
+            break;
+        }
+        spans.push(near);
+    }
+    spans.extend(place);
+    spans.retain(|span| span.count > 0);
+    spans
+}
+
+/// How much of a flow went into a record.
+struct Took {
+    header: u64,
+    payload: u64,
+}
+
+/// What a header costs, about, in bytes.
+const HEADER: u64 = 24;
+
+impl Flow {
+    fn cut(&mut self, mut bytes: &[u8]) {
+        self.queued += bytes.len();
+        let mut cut = Vec::new();
+        while let Some(end) = self.cutter.cut(bytes) {
+            let (unit, rest) = bytes.split_at(end.consumed);
+            self.partial.extend_from_slice(unit);
+            cut.push(self.partial.split().freeze());
+            bytes = rest;
+        }
+        self.partial.extend_from_slice(bytes);
+        let pieces: Vec<_> = cut.iter().map(|unit| &unit[..]).collect();
+        let mut names = Vec::with_capacity(pieces.len());
+        content::names(&pieces, &mut names);
+        self.units.extend(names.iter().map(|name| short(name.as_bytes())).zip(cut));
+    }
+
+    /// Ends the unit that is being cut.
+    fn cut_off(&mut self) {
+        self.cutter.finish();
+        if !self.partial.is_empty() {
+            let unit = self.partial.split().freeze();
+            self.units.push_back((super::name_of(&unit), unit));
+        }
+    }
+
+    fn is_pausing(&self) -> bool {
+        !self.partial.is_empty() && self.units.is_empty() && self.batches.is_empty()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.batches.front().is_some_and(|outgoing| outgoing.payload.is_some())
+    }
+
+    /// Sends the next part of the first batch.
+    fn send(&mut self, payloads: &mut u64, room: usize, record: &mut Record) -> Took {
+        let mut took = Took { header: 0, payload: 0 };
+        let Some(outgoing) = self.batches.front_mut() else { return took };
+        let Some(payload) = &outgoing.payload else { return took };
+        let number = *outgoing.number.get_or_insert_with(|| {
+            took.header = HEADER;
+            record.messages.push(Message::Batch(outgoing.batch.clone()));
+            let number = *payloads;
+            *payloads += u64::from(outgoing.batch.literals.is_some());
+            number
+        });
+        let part = (payload.len() - outgoing.sent).min(room.max(1));
+        if part > 0 {
+            record.data.push((number, payload.slice(outgoing.sent..outgoing.sent + part)));
+            outgoing.sent += part;
+            took.payload = part as u64;
+        }
+        if outgoing.sent == payload.len() {
+            self.batches.pop_front();
+        }
+        took
+    }
+}

@@ -1,0 +1,441 @@
+//! What takes processor time or the disk: packing literals, unpacking them, and reading old units.
+//!
+//! *What it is:* [`Worker`], which does one [`Job`] after the other. It owns the two histories of a pair,
+//! behind [`Units`]. *Who calls it:* a thread of the daemon's, so that neither compression nor a slow disk
+//! holds up clients; the simulator, at once. *What it never does:* decide; jobs are done in the order in
+//! which the engine gave them, and a job may count on the earlier ones.
+
+use super::messages::Coding;
+use super::{Digest, Span, digest_of, name_of};
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+use store::Mark;
+
+/// One direction of a pair, as one end sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// What this end sends.
+    Out,
+    /// What this end receives.
+    In,
+}
+
+/// What a history holds: the positions `first..end`, in one epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Random, new when either end has lost the history.
+    pub epoch: [u8; 16],
+    /// The oldest position.
+    pub first: u64,
+    /// The position after the newest.
+    pub end: u64,
+}
+
+/// Where the units of one direction are kept. Failures of the disk are the implementation's to report: what
+/// cannot be read is not held.
+pub trait Units {
+    /// What is held.
+    fn held(&self) -> Held;
+
+    /// The units of a span, appended to `out`; false, with `out` as it was, if one of them is not held.
+    fn read(&mut self, span: Span, out: &mut Vec<(Mark, Bytes)>) -> bool;
+
+    /// Keeps units at the end.
+    fn append(&mut self, units: &[(Mark, Bytes)]);
+
+    /// Forgets the units from this position on.
+    fn truncate(&mut self, end: u64);
+
+    /// Forgets everything: a new epoch begins at position 0.
+    fn reset(&mut self, epoch: [u8; 16]);
+}
+
+/// One thing to do. Its result has the same number.
+#[derive(Clone, Debug)]
+pub enum Job {
+    /// Keep new units of what is sent, and compress them → [`Done::Packed`].
+    Pack {
+        /// The first one's position.
+        first: u64,
+        /// What crosses.
+        units: Vec<(Mark, Bytes)>,
+        /// Old units that may be referred to.
+        dictionary: Vec<Span>,
+        /// The level of zstd.
+        level: i32,
+    },
+    /// Decompress new units of what is received, and keep them → [`Done::Unpacked`].
+    Unpack {
+        /// The first one's position.
+        first: u64,
+        /// The length of each.
+        lengths: Vec<u32>,
+        /// Old units that the payload refers to.
+        dictionary: Vec<Span>,
+        /// How the payload is encoded.
+        coding: Coding,
+        /// The payload.
+        payload: Bytes,
+    },
+    /// Read units of what was received, and check them against this → [`Done::Read`].
+    Read(Vec<Span>, Digest),
+    /// Read a unit of what was sent → [`Done::Supplied`].
+    Supply(u64),
+    /// Hold a unit of what was received, which was lost → [`Done::Nothing`].
+    Refill(u64, Bytes),
+    /// Say what the histories hold, once all earlier jobs are done → [`Done::Looked`].
+    Look,
+    /// A connection begins: forget what the other side lacks, all in an epoch of its own if it says so →
+    /// [`Done::Agreed`].
+    Agree {
+        /// Which history.
+        direction: Direction,
+        /// Forget from here on …
+        end: u64,
+        /// … or everything.
+        fresh: Option<[u8; 16]>,
+    },
+}
+
+/// What a job led to.
+#[derive(Clone, Debug)]
+pub enum Done {
+    /// The payload, and how it is encoded.
+    Packed(Bytes, Coding),
+    /// The new units are held; the oldest position that still is.
+    Unpacked(u64),
+    /// The content of a batch, checked, unit by unit.
+    Read(Vec<Bytes>),
+    /// These units are not held; nothing was done.
+    Lacks(Vec<u64>),
+    /// What the other end said is not true.
+    False,
+    /// A unit of what was sent, if it is held.
+    Supplied(u64, Option<Bytes>),
+    /// What the histories of what is sent and of what is received hold.
+    Looked(Held, Held),
+    /// The histories agree now.
+    Agreed(Direction, Held),
+    /// There is nothing to tell.
+    Nothing,
+}
+
+/// Refilled units that are kept at most.
+const REFILLED_MAX: usize = 256;
+/// Bytes of new units that are kept in memory at most, since they are read at once.
+const RECENT_MAX: usize = 512 * 1024;
+/// A raw dictionary must not begin like one of zstd's own format (RFC 8878 §5).
+const DICTIONARY_MAGIC: [u8; 4] = 0xec30_a437u32.to_le_bytes();
+/// What every zstd frame begins with (RFC 8878 §3.1.1), and ours leave out.
+const FRAME_MAGIC: [u8; 4] = 0xfd2f_b528u32.to_le_bytes();
+
+/// Does jobs with the two histories of a pair.
+pub struct Worker<U> {
+    out: U,
+    within: U,
+    /// Units that arrived before others with lower positions.
+    early: BTreeMap<u64, (Mark, Bytes)>,
+    refilled: BTreeMap<u64, (Mark, Bytes)>,
+    /// The newest units of what was received, whose bytes are checked already.
+    recent: VecDeque<(u64, Mark, Bytes)>,
+    recent_bytes: usize,
+    packer: zstd_safe::CCtx<'static>,
+    unpacker: zstd_safe::DCtx<'static>,
+}
+
+impl<U: Units> Worker<U> {
+    /// A worker with the histories of what is sent and of what is received.
+    pub fn new(out: U, within: U) -> Self {
+        Self {
+            out,
+            within,
+            early: BTreeMap::new(),
+            refilled: BTreeMap::new(),
+            recent: VecDeque::new(),
+            recent_bytes: 0,
+            packer: zstd_safe::CCtx::create(),
+            unpacker: zstd_safe::DCtx::create(),
+        }
+    }
+
+    /// What the histories hold: of what is sent, and of what is received.
+    pub fn held(&self) -> (Held, Held) {
+        (self.out.held(), self.within.held())
+    }
+
+    /// Does a job.
+    pub fn work(&mut self, job: Job) -> Done {
+        match job {
+            Job::Pack { first, units, dictionary, level } => {
+                self.pack(first, &units, &dictionary, level)
+            }
+            Job::Unpack { first, lengths, dictionary, coding, payload } => {
+                self.unpack(first, &lengths, &dictionary, coding, &payload)
+            }
+            Job::Read(spans, digest) => self.read(&spans, digest),
+            Job::Supply(position) => {
+                let mut found = Vec::new();
+                self.out.read(Span { first: position, count: 1 }, &mut found);
+                Done::Supplied(position, found.pop().map(|(_, bytes)| bytes))
+            }
+            Job::Refill(position, bytes) => {
+                let mark = mark_of(&bytes);
+                self.refilled.insert(position, (mark, bytes));
+                while self.refilled.len() > REFILLED_MAX {
+                    self.refilled.pop_first();
+                }
+                Done::Nothing
+            }
+            Job::Look => Done::Looked(self.out.held(), self.within.held()),
+            Job::Agree { direction, end, fresh } => self.agree(direction, end, fresh),
+        }
+    }
+
+    fn pack(&mut self, first: u64, units: &[(Mark, Bytes)], old: &[Span], level: i32) -> Done {
+        let mut dictionary = Vec::new();
+        for span in old {
+            // The engine has not heard yet that this is gone: its receiver must not use it either.
+            if !self.out.read(*span, &mut dictionary) {
+                dictionary.clear();
+                break;
+            }
+        }
+        let is_whole = old.is_empty() || !dictionary.is_empty();
+        let plain = joined(units.iter().map(|(_, bytes)| bytes));
+        if first == self.out.held().end {
+            self.out.append(units);
+        }
+        if !is_whole {
+            return Done::Packed(plain.into(), Coding::Plain);
+        }
+        let dictionary = prefix(&dictionary);
+        let mut packed = Vec::with_capacity(zstd_safe::compress_bound(plain.len()));
+        let result = self.packer.compress_using_dict(&mut packed, &plain, &dictionary, level);
+        match result {
+            Ok(_) if packed.len() < plain.len() && packed.starts_with(&FRAME_MAGIC) => {
+                Done::Packed(Bytes::from(packed).slice(FRAME_MAGIC.len()..), Coding::Zstd)
+            }
+            _ => Done::Packed(plain.into(), Coding::Plain),
+        }
+    }
+
+    fn unpack(
+        &mut self,
+        first: u64,
+        lengths: &[u32],
+        old: &[Span],
+        coding: Coding,
+        payload: &Bytes,
+    ) -> Done {
+        let length: usize = lengths.iter().map(|length| *length as usize).sum();
+        let content = match coding {
+            Coding::Plain => payload.clone(),
+            Coding::Zstd => {
+                let mut dictionary = Vec::new();
+                let lacks = self.collect(old, &mut dictionary);
+                if !lacks.is_empty() {
+                    return Done::Lacks(lacks);
+                }
+                let dictionary = prefix(&dictionary);
+                let frame = [&FRAME_MAGIC[..], payload].concat();
+                let mut content = Vec::with_capacity(length);
+                let unpacker = &mut self.unpacker;
+                match unpacker.decompress_using_dict(&mut content, &frame, &dictionary) {
+                    Ok(_) => content.into(),
+                    Err(_) => return Done::False,
+                }
+            }
+        };
+        if content.len() != length {
+            return Done::False;
+        }
+        let mut at = 0;
+        for (position, length) in (first..).zip(lengths) {
+            // A copy of its own: a slice would keep the whole batch in memory.
+            let unit = Bytes::copy_from_slice(&content[at..at + *length as usize]);
+            at += *length as usize;
+            self.arrive(position, mark_of(&unit), unit);
+        }
+        Done::Unpacked(self.within.held().first)
+    }
+
+    /// Keeps a unit that has arrived, and those that have waited for it.
+    fn arrive(&mut self, position: u64, mark: Mark, unit: Bytes) {
+        self.recent_bytes += unit.len();
+        self.recent.push_back((position, mark, unit.clone()));
+        while self.recent_bytes > RECENT_MAX
+            && let Some((_, _, oldest)) = self.recent.pop_front()
+        {
+            self.recent_bytes -= oldest.len();
+        }
+        self.early.insert(position, (mark, unit));
+        let mut end = self.within.held().end;
+        let mut next = Vec::new();
+        while let Some(unit) = self.early.remove(&end) {
+            next.push(unit);
+            end += 1;
+        }
+        if !next.is_empty() {
+            self.within.append(&next);
+        }
+    }
+
+    fn read(&mut self, spans: &[Span], digest: Digest) -> Done {
+        let mut units = Vec::new();
+        let lacks = self.collect(spans, &mut units);
+        if !lacks.is_empty() {
+            return Done::Lacks(lacks);
+        }
+        match digest_of(units.iter().map(|(mark, _)| mark.name)) == digest {
+            true => Done::Read(units.into_iter().map(|(_, bytes)| bytes).collect()),
+            false => Done::False,
+        }
+    }
+
+    /// Appends the units of spans, each with the name that its bytes really have; returns the positions of
+    /// those that are not held.
+    fn collect(&mut self, spans: &[Span], units: &mut Vec<(Mark, Bytes)>) -> Vec<u64> {
+        let mut lacks = Vec::new();
+        for span in spans {
+            let before = units.len();
+            let in_memory = span.positions().any(|position| {
+                self.early.contains_key(&position) || self.refilled.contains_key(&position)
+            });
+            let is_recent = self.recent.front().is_some_and(|(oldest, ..)| *oldest <= span.first);
+            if !in_memory && !is_recent && self.within.read(*span, units) {
+                self.check(*span, units, before, &mut lacks);
+                continue;
+            }
+            for position in span.positions() {
+                match self.one(position) {
+                    Some(unit) => units.push(unit),
+                    None => lacks.push(position),
+                }
+            }
+        }
+        lacks
+    }
+
+    /// Holds what was read from the disk against its names.
+    fn check(&self, span: Span, units: &[(Mark, Bytes)], from: usize, lacks: &mut Vec<u64>) {
+        let read = &units[from..];
+        let pieces: Vec<_> = read.iter().map(|(_, bytes)| &bytes[..]).collect();
+        let mut names = Vec::with_capacity(pieces.len());
+        content::names(&pieces, &mut names);
+        for ((position, (mark, _)), name) in span.positions().zip(read).zip(names) {
+            if super::short(name.as_bytes()) != mark.name {
+                lacks.push(position);
+            }
+        }
+    }
+
+    fn one(&mut self, position: u64) -> Option<(Mark, Bytes)> {
+        let kept = self.early.get(&position).or_else(|| self.refilled.get(&position));
+        if let Some(unit) = kept {
+            return Some(unit.clone());
+        }
+        let recent = self.recent.iter().rev().find(|(at, ..)| *at == position);
+        if let Some((_, mark, bytes)) = recent {
+            return Some((*mark, bytes.clone()));
+        }
+        let mut units = Vec::new();
+        let is_read = self.within.read(Span { first: position, count: 1 }, &mut units);
+        units.pop().filter(|(mark, bytes)| is_read && name_of(bytes) == mark.name)
+    }
+
+    fn agree(&mut self, direction: Direction, end: u64, fresh: Option<[u8; 16]>) -> Done {
+        let units = match direction {
+            Direction::Out => &mut self.out,
+            Direction::In => {
+                self.early.clear();
+                self.refilled.clear();
+                self.recent.clear();
+                self.recent_bytes = 0;
+                &mut self.within
+            }
+        };
+        match fresh {
+            Some(epoch) => units.reset(epoch),
+            None if units.held().end > end => units.truncate(end),
+            None => {}
+        }
+        Done::Agreed(direction, units.held())
+    }
+}
+
+fn mark_of(bytes: &[u8]) -> Mark {
+    Mark { name: name_of(bytes), length: bytes.len() as u32, ..Mark::default() }
+}
+
+fn joined<'a>(pieces: impl Iterator<Item = &'a Bytes>) -> Vec<u8> {
+    let mut joined = Vec::new();
+    pieces.for_each(|piece| joined.extend_from_slice(piece));
+    joined
+}
+
+/// The bytes of a dictionary, the same at both ends.
+fn prefix(units: &[(Mark, Bytes)]) -> Vec<u8> {
+    let joined = joined(units.iter().map(|(_, bytes)| bytes));
+    match joined.strip_prefix(&DICTIONARY_MAGIC) {
+        Some(rest) => rest.to_vec(),
+        None => joined,
+    }
+}
+
+/// A history in memory, for tests and the simulator. It is bounded by its number of units.
+#[derive(Debug, Default)]
+pub struct MemoryUnits {
+    held: Held,
+    units: VecDeque<(Mark, Bytes)>,
+    units_max: usize,
+}
+
+impl MemoryUnits {
+    /// An empty history of at most this many units.
+    pub fn new(epoch: [u8; 16], units_max: usize) -> Self {
+        Self { held: Held { epoch, first: 0, end: 0 }, units: VecDeque::new(), units_max }
+    }
+}
+
+impl Worker<MemoryUnits> {
+    /// The marks of what was sent, from the oldest on.
+    pub fn marks(&self) -> Vec<Mark> {
+        self.out.units.iter().map(|(mark, _)| *mark).collect()
+    }
+}
+
+impl Units for MemoryUnits {
+    fn held(&self) -> Held {
+        self.held
+    }
+
+    fn read(&mut self, span: Span, out: &mut Vec<(Mark, Bytes)>) -> bool {
+        let is_held = span.first >= self.held.first && span.end() <= self.held.end;
+        if is_held {
+            let from = (span.first - self.held.first) as usize;
+            out.extend(self.units.range(from..from + span.count as usize).cloned());
+        }
+        is_held
+    }
+
+    fn append(&mut self, units: &[(Mark, Bytes)]) {
+        self.units.extend(units.iter().cloned());
+        self.held.end += units.len() as u64;
+        while self.units.len() > self.units_max {
+            self.units.pop_front();
+            self.held.first += 1;
+        }
+    }
+
+    fn truncate(&mut self, end: u64) {
+        while self.held.end > end.max(self.held.first) {
+            self.units.pop_back();
+            self.held.end -= 1;
+        }
+    }
+
+    fn reset(&mut self, epoch: [u8; 16]) {
+        self.units.clear();
+        self.held = Held { epoch, first: 0, end: 0 };
+    }
+}

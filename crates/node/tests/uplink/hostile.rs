@@ -1,0 +1,1 @@
+//! An end that breaks the rules.
