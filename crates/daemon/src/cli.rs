@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use node::Prefix;
 use tracing::level_filters::LevelFilter;
-use wire::Selection;
+use wire::{PublicKey, Selection};
 
 use crate::config::{Overrides, Place, Size, Span};
 
@@ -44,6 +45,10 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show the uplink's far end, and what crossed the uplink
+    Uplink(ShowUplink),
+    /// Run the far end of a gateway's uplink, on a server: what has crossed once does not cross again
+    Far(Box<Far>),
     /// List what the running daemon has stored
     Cache {
         /// Print JSON
@@ -143,6 +148,52 @@ pub enum Level {
     Debug,
     /// Each timer, each overheard chunk, each input that came too late
     Trace,
+}
+
+/// `hearsay uplink`.
+#[derive(Debug, Args)]
+pub struct ShowUplink {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print this node's key, which `hearsay far --near` wants; no daemon needs to run
+    #[arg(long, conflicts_with = "json")]
+    pub key: bool,
+    /// Where the node's store is, beside which its key is kept [default: from the configuration]
+    #[arg(long, value_name = "DIR", requires = "key")]
+    pub store: Option<Place>,
+}
+
+/// `hearsay far`.
+#[derive(Debug, Args)]
+pub struct Far {
+    /// The key of a gateway that may connect, as `hearsay uplink --key` prints it there; may be
+    /// given more than once
+    #[arg(long, value_name = "KEY", required = true)]
+    pub near: Vec<PublicKey>,
+    /// Where gateways connect
+    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:3144")]
+    pub listen: SocketAddr,
+    /// Where what has crossed is kept [default: /var/lib/hearsay-far for root, else in
+    /// $XDG_CACHE_HOME]
+    #[arg(long, value_name = "DIR|memory")]
+    pub store: Option<Place>,
+    /// How much of it is kept for each gateway
+    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
+    pub store_size: Size,
+    /// Memory for its index, for each gateway
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub memory: Size,
+    /// Private destinations that gateways may reach through it, besides the internet; may be given
+    /// more than once
+    #[arg(long, value_name = "PREFIX")]
+    pub private: Vec<Prefix>,
+    /// A file with certificates of CAs that are trusted besides the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// How much to log [default: $HEARSAY_LOG, or info]
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<Level>,
 }
 
 /// `hearsay get`.

@@ -27,6 +27,7 @@ mod overhear;
 mod problem;
 mod size;
 mod span;
+mod uplink;
 
 pub use access::Access;
 pub use experiment::Experiment;
@@ -37,6 +38,7 @@ pub use overhear::Overhear;
 pub use problem::ConfigError;
 pub use size::Size;
 pub use span::Span;
+pub use uplink::{FarEnd, Uplink};
 #[cfg(test)]
 pub use {file::KEYS, tests::load as load_text};
 
@@ -84,6 +86,8 @@ pub struct Config {
     pub mesh: Mesh,
     /// Overhearing: whether chunks that neighbours send each other are stored.
     pub overhear: Overhear,
+    /// The uplink.
+    pub uplink: Uplink,
     /// The TCP address where metrics are served, besides on the control socket.
     pub metrics: Option<SocketAddr>,
     /// Deviations from normal behaviour, for experiments.
@@ -338,6 +342,9 @@ impl fmt::Display for Config {
         }
         writeln!(f, "mesh       {}", self.mesh)?;
         writeln!(f, "overhear   {}", self.overhear)?;
+        if self.uplink != Uplink::default() {
+            writeln!(f, "uplink     {}", self.uplink)?;
+        }
         if let Some(metrics) = self.metrics {
             writeln!(f, "metrics    {metrics}")?;
         }
@@ -440,6 +447,7 @@ impl Reader<'_> {
             intercept: intercept(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides),
             overhear: self.overhear(file.overhear, overrides, &experiment),
+            uplink: self.uplink(file.uplink),
             metrics: overrides.metrics.or(metrics),
             experiment,
             warnings: Vec::new(),

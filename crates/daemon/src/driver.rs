@@ -6,6 +6,7 @@
 use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
+use crate::uplink::{Outcome, Uplink};
 use crate::{clients, engine_log, origins};
 use bytes::Bytes;
 use host::clock::Clock;
@@ -13,6 +14,7 @@ use host::origin::Pool;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use node::driver::Grants;
+use node::uplink::NearInput;
 use node::{
     ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput,
     Node, OriginOutput, Output, PeerInfo, PublishedInfo, PutError, Report,
@@ -41,6 +43,8 @@ struct Inner {
     pub pool: Pool,
     limit: Rc<ConnectionLimit>,
     links: Links,
+    /// The pair of the uplink, if it has a far end.
+    uplink: Option<Uplink>,
     pub relayed: Cell<u64>,
 }
 
@@ -113,6 +117,7 @@ impl Driver {
         disk: Disk,
         pool: Pool,
         limit: Rc<ConnectionLimit>,
+        uplink: Option<Uplink>,
     ) -> Self {
         engine_log::start(node.events());
         let state = State {
@@ -132,6 +137,7 @@ impl Driver {
             pool,
             limit,
             links: Links::new(),
+            uplink,
             relayed: Cell::new(0),
         }))
     }
@@ -262,6 +268,29 @@ impl Driver {
         self.feed(Input::Clock(Date::from_unix(since.as_secs())));
     }
 
+    /// Gives the uplink's pair an input, if there is one.
+    pub fn uplink(&self, input: NearInput) {
+        if let Some(uplink) = &self.0.uplink {
+            let outcome = uplink.feed(self, input);
+            self.apply(outcome);
+        }
+    }
+
+    /// Hands on what an input of the pair has led to.
+    pub fn apply(&self, outcome: Outcome) {
+        let Outcome { inputs, past } = outcome;
+        if !past.is_empty() {
+            let state = &mut *self.0.state.borrow_mut();
+            past.into_iter().for_each(|it| self.go_past(state, it));
+        }
+        inputs.into_iter().for_each(|input| self.feed(Input::Origin(input)));
+    }
+
+    /// The pair of the uplink, if it has a far end.
+    pub fn pair(&self) -> Option<&Uplink> {
+        self.0.uplink.as_ref()
+    }
+
     fn perform(&self, state: &mut State, output: Output) {
         match output {
             Output::Client(output) => self.for_client(state, output),
@@ -303,12 +332,13 @@ impl Driver {
     }
 
     fn at_origin(&self, state: &mut State, output: OriginOutput) {
+        if let Some(uplink) = &self.0.uplink
+            && uplink.takes(&output)
+        {
+            return self.by_pair(uplink, state, output);
+        }
         match output {
-            OriginOutput::Fetch(id, fetch) => {
-                let credit = Rc::<BodyCredit>::default();
-                let task = origins::fetch(self.clone(), id, *fetch, Rc::clone(&credit));
-                state.fetches.insert(id, (spawn_local(task).abort_handle(), credit));
-            }
+            OriginOutput::Fetch(id, fetch) => self.fetch(state, id, *fetch),
             OriginOutput::TakeIn(exchange, id) => {
                 let credit = Rc::<BodyCredit>::default();
                 let task = origins::take_in(self.clone(), exchange, id, Rc::clone(&credit));
@@ -327,6 +357,40 @@ impl Driver {
                     task.abort();
                 }
             }
+        }
+    }
+
+    fn fetch(&self, state: &mut State, id: FetchId, fetch: Fetch) {
+        let credit = Rc::<BodyCredit>::default();
+        let task = origins::fetch(self.clone(), id, fetch, Rc::clone(&credit));
+        state.fetches.insert(id, (spawn_local(task).abort_handle(), credit));
+    }
+
+    fn by_pair(&self, uplink: &Uplink, state: &mut State, output: OriginOutput) {
+        let content = match &output {
+            OriginOutput::Fetch(id, fetch) => {
+                let outbox = fetch.exchange.and_then(|exchange| state.outboxes.get(&exchange));
+                let content = outbox.and_then(|outbox| outbox.borrow_mut().content.take());
+                content.map(|content| (*id, content))
+            }
+            OriginOutput::Grant(..) | OriginOutput::Cancel(_) | OriginOutput::TakeIn(..) => None,
+        };
+        let Outcome { inputs, past } =
+            uplink.feed(self, NearInput::Origin(output, content.is_some()));
+        state.pending.extend(inputs.into_iter().map(Input::Origin));
+        past.into_iter().for_each(|it| self.go_past(state, it));
+        if let Some((id, content)) = content {
+            spawn_local(uplink.clone().send_content(self.clone(), id, content));
+        }
+    }
+
+    /// Sends a request straight to its origin that the pair could not carry.
+    fn go_past(&self, state: &mut State, (id, fetch, granted): (FetchId, Box<Fetch>, u64)) {
+        self.fetch(state, id, *fetch);
+        if let Some((_, credit)) = state.fetches.get(&id).filter(|_| granted > 0) {
+            let mut grants = credit.grants.get();
+            grants.grant(state.clock.now(), granted);
+            credit.grants.set(grants);
         }
     }
 

@@ -21,6 +21,7 @@ mod driver;
 mod engine_log;
 mod entropy;
 mod exit;
+mod far;
 mod get;
 mod identity;
 mod intercept;
@@ -32,6 +33,7 @@ mod metrics;
 mod observe;
 mod origins;
 mod overhear;
+mod pair;
 mod peers;
 mod publish;
 mod put;
@@ -42,6 +44,7 @@ mod status;
 mod term;
 mod transparent;
 mod turned_away;
+mod uplink;
 
 use cli::{Cli, Command, Run};
 use config::{Config, ConfigError, FILE_DEFAULT, Given, control_paths};
@@ -65,6 +68,8 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Run(run) => start(&run, control),
         Command::Status { json } => wait(show_status(&paths(), json)),
         Command::Peers { json } => wait(peers::show(&paths(), json)),
+        Command::Uplink(args) => wait(pair::show(&args, &paths())),
+        Command::Far(args) => far::run(*args),
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),
         Command::Put(args) => wait(put::run(&args, &paths())),

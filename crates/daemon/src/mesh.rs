@@ -21,6 +21,7 @@ pub fn engine_config(
     memory_bytes: Option<usize>,
 ) -> Option<node::MeshConfig> {
     let mesh = &config.mesh;
+    mesh.routing()?;
     Some(node::MeshConfig {
         selection: mesh.selection,
         identity: identity?.seed,

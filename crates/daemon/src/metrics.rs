@@ -90,6 +90,9 @@ pub fn render(status: &Status, peers: &[PeerLine]) -> String {
     if let Some(overhear) = &status.overhear {
         page.table(&overhear.counts, &[]);
     }
+    if let Some(uplink) = &status.uplink {
+        page.table(&uplink.counts, &[]);
+    }
     let report = &status.report;
     page.table(report, &[]);
     page.table(&report.requests, &[]);
@@ -126,6 +129,7 @@ impl Page<'_> {
             Part::Route => self.status.route.is_some(),
             Part::Mesh => self.status.mesh.is_some(),
             Part::Overhearing => self.status.overhear.is_some(),
+            Part::Uplink => self.status.uplink.is_some(),
             _ => true,
         }
     }

@@ -9,6 +9,7 @@ use crate::publish::{PublishedLine, Publishes, UNLISTED};
 use crate::status::{
     Clients, Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
 };
+use crate::uplink::Uplink;
 use host::intercept::missing_interfaces;
 use hyper::body::Incoming;
 use node::{Audience, PutError, Record, RouteTable, Row, Target};
@@ -154,6 +155,7 @@ impl Observed for Observer {
             route: self.route(),
             mesh: self.mesh(),
             overhear: self.overhear(),
+            uplink: self.driver.pair().map(Uplink::line),
             store: Store {
                 kind,
                 path,

@@ -15,7 +15,7 @@ use std::rc::Rc;
 pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCredit>) {
     let outbox = fetch.exchange.and_then(|exchange| driver.outbox(exchange));
     let content = outbox.as_ref().and_then(|outbox| outbox.borrow_mut().content.take());
-    match driver.pool().ask(&fetch, content).await {
+    match driver.pool().ask(&fetch, content.into()).await {
         Err(error) => {
             tracing::debug!(?error, dial = ?fetch.dial, "an origin did not respond");
             driver.feed(Input::Origin(OriginInput::End(id, Err(error))));

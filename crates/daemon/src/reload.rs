@@ -11,6 +11,7 @@ use crate::observe::Observer;
 use crate::transparent::Transparent;
 use host::egress::Egress;
 use node::Input;
+use node::uplink::NearInput;
 use std::rc::Rc;
 use tokio::signal::unix::Signal;
 
@@ -42,7 +43,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 33] = [
+const KEYS: [Key; 35] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -69,6 +70,8 @@ const KEYS: [Key; 33] = [
     fixed!("[overhear] mode", overhear.mode),
     fixed!("[overhear] interface", overhear.interface),
     fixed!("[overhear] memory", overhear.memory_bytes),
+    fixed!("[uplink] far", uplink.far),
+    fixed!("[uplink] far-key", uplink.far),
     fixed!("[metrics] listen", metrics),
     fixed!("[experiment] paper", experiment.paper),
     fixed!("[experiment] units", experiment.units),
@@ -156,6 +159,7 @@ impl Reload {
         let settings = engine_settings(&self.held);
         self.driver.pool().dialler().permit(settings.access.clone());
         self.driver.pool().clear();
+        self.driver.uplink(NearInput::Access(settings.access.clone()));
         self.driver.feed(Input::Settings(settings));
         self.observer.holds(&self.held);
         self.transparent.change(&self.held);

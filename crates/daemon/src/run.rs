@@ -23,6 +23,7 @@ use crate::observe::Observer;
 use crate::overhear::CaptureState;
 use crate::reload::Reload;
 use crate::transparent::{self, Transparent};
+use crate::uplink::Uplink;
 use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
@@ -96,13 +97,19 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
         );
     }
     abort_on_panic();
-    let identity = config.mesh.routing().map(|_| Identity::of(&config.store.place));
+    let is_known = config.mesh.routing().is_some() || config.uplink.far.is_some();
+    let identity = is_known.then(|| Identity::of(&config.store.place));
+    let pair = identity.as_ref().and_then(|it| Uplink::open(&config, it, access(&config)));
+    let (pair, results) = pair.unzip();
     let capture = CaptureState::open(&config);
     let engine = Node::new(engine_config(&config, identity.as_ref(), &capture), index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
     let pool = Pool::new(Dialler::new(access(&config), egress.clone()), None);
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
-    let driver = Driver::new(engine, config.name.clone(), disk, pool, limit);
+    let driver = Driver::new(engine, config.name.clone(), disk, pool, limit, pair.clone());
+    if let Some((pair, results)) = pair.zip(results) {
+        spawn_local(pair.run(driver.clone(), results));
+    }
     driver.set_clock();
     spawn_loops(&driver, answered);
     let observer = Rc::new(Observer::new(driver.clone(), &config, listeners.addresses()));
@@ -154,7 +161,7 @@ fn engine_config(
         access: access(config),
         built: BUILT,
         mesh: mesh::engine_config(config, identity, capture.budget()),
-        has_far_end: false,
+        has_far_end: config.uplink.far.is_some(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::pair::UplinkLine;
 use node::Report;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,9 @@ pub struct Status {
     /// Overhearing; `null` if it is off.
     #[serde(default)]
     pub overhear: Option<Overhear>,
+    /// The pair of the uplink; `null` without a far end.
+    #[serde(default)]
+    pub uplink: Option<UplinkLine>,
     /// The store.
     pub store: Store,
     /// The budget of caches and buffers, in bytes.

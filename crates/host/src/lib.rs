@@ -5,18 +5,20 @@
 //! [`screened`] checks their bytes before a parser sees them; [`origin`] sends requests to origins;
 //! [`tls`] verifies them; [`splice`] joins connections that are only relayed; [`intercept`] sets the rules that bring
 //! clients here; [`egress`] knows which interfaces lead out; [`routing`] follows the route to the
-//! gateway; [`peers`] connects to other nodes; [`capture`] overhears what they send to each other.
+//! gateway; [`peers`] connects to other nodes; [`pair`] to the far end of the uplink; [`capture`] overhears what they send to each other.
 //! *Who calls it:* the daemon's loop. *What it never does:* decide anything about a request. *Where
 //! to start:* `listen.rs`.
 
 pub mod capture;
 pub mod client;
 pub mod clock;
+pub mod content;
 pub mod dial;
 pub mod egress;
 pub mod intercept;
 pub mod listen;
 pub mod origin;
+pub mod pair;
 pub mod parting;
 pub mod peers;
 mod progress;

@@ -1,13 +1,13 @@
 //! Requests to origins, over persistent connections.
 
 use crate::clock::Clock;
+use crate::content::Content;
 use crate::dial::Dialler;
 use crate::progress::{Progress, Watched};
 use crate::screened::{Screened, Signs, refusal};
 use crate::tls::Tls;
-use bytes::Bytes;
 use http::{Request, Response, Version};
-use http_body_util::{Either, Empty};
+
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -21,9 +21,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-
-/// The content of a request: that of a client's request, or none.
-pub type Content = Either<Incoming, Empty<Bytes>>;
 
 /// The longest pause in a request's content.
 const CONTENT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -65,18 +62,13 @@ impl Pool {
     }
 
     /// Sends a request, and waits for the head of the response.
-    pub async fn ask(
-        &self,
-        fetch: &Fetch,
-        content: Option<Incoming>,
-    ) -> Result<Answer, FetchError> {
-        let kept = self.take(fetch, content.is_some());
-        let mut content = content.map_or(Either::Right(Empty::new()), Either::Left);
+    pub async fn ask(&self, fetch: &Fetch, mut content: Content) -> Result<Answer, FetchError> {
+        let kept = self.take(fetch, !content.is_none());
         if let Some(kept) = kept {
             match send(kept, fetch, content).await {
                 Ok((response, connection)) => return Ok(Answer { response, connection }),
                 // The origin had closed the connection before it saw the request: try on a new one.
-                Err(Failed::Stale) => content = Either::Right(Empty::new()),
+                Err(Failed::Stale) => content = Content::None,
                 Err(Failed::For(error)) => return Err(error),
             }
         }
@@ -266,6 +258,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
     use http_body_util::{BodyExt as _, Full};
     use node::{Caller, Dial, Interface, RouteSource, Uplink};
     use std::cell::Cell;
@@ -319,7 +312,7 @@ mod tests {
             let pool = Pool::new(Dialler::new(node::Access::default(), egress), None);
             for (interface, connections) in [("wan0", 1), ("wan0", 1), ("wan1", 2), ("wan1", 2)] {
                 pool.follow(&out_by(interface));
-                let answer = pool.ask(&fetch, None).await.unwrap();
+                let answer = pool.ask(&fetch, Content::None).await.unwrap();
                 let (response, connection) = answer.split();
                 response.into_body().collect().await.unwrap();
                 pool.keep(connection).await;

@@ -1,5 +1,6 @@
 //! Fetches by TLS from an origin on this machine: who is trusted, and what becomes of the rest.
 
+use host::content::Content;
 use host::dial::Dialler;
 use host::egress;
 use host::origin::{Pool, broken};
@@ -151,7 +152,7 @@ async fn trusting(ca: &Ca) -> Pool {
 
 /// The whole response to a request; its connection is kept.
 async fn get(pool: &Pool, fetch: &Fetch) -> Result<Vec<u8>, FetchError> {
-    let (response, connection) = pool.ask(fetch, None).await?.split();
+    let (response, connection) = pool.ask(fetch, Content::None).await?.split();
     let content = response.into_body().collect().await.unwrap().to_bytes();
     pool.keep(connection).await;
     Ok(content.to_vec())
@@ -189,7 +190,10 @@ fn a_connection_serves_again_but_not_in_clear_and_a_session_is_resumed() {
         }
         assert_eq!((origin.accepted.get(), origin.resumed.get()), (1, 0));
         let plain = Fetch { tls: false, ..origin.fetch() };
-        assert!(pool.ask(&plain, None).await.is_err(), "a TLS connection carried plain HTTP");
+        assert!(
+            pool.ask(&plain, Content::None).await.is_err(),
+            "a TLS connection carried plain HTTP"
+        );
         assert_eq!(origin.accepted.get(), 2);
         pool.clear();
         get(&pool, &fetch).await.unwrap();
@@ -277,7 +281,7 @@ fn a_body_that_ends_without_the_end_of_tls_is_not_whole() {
         let ca = Ca::new();
         let sent = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nx";
         let origin = careless(ca.server(|_| ()), sent, 1).await;
-        let answer = trusting(&ca).await.ask(&origin.fetch(), None).await.unwrap();
+        let answer = trusting(&ca).await.ask(&origin.fetch(), Content::None).await.unwrap();
         let error = answer.split().0.into_body().collect().await.unwrap_err();
         assert_eq!(broken(&error), FetchError::Truncated);
     });

@@ -119,6 +119,9 @@ pub enum Caller {
     Intercepted,
     /// Another node of the mesh.
     Peer,
+    /// A gateway whose far end this machine is. It reaches what strangers may reach, and besides the
+    /// destinations in `direct`.
+    Gateway,
 }
 
 /// Where the kernel's routes for an address lead.
@@ -178,8 +181,13 @@ impl Access {
     /// If it is forbidden: why.
     pub fn check(&self, caller: Caller, to: SocketAddr) -> Result<(), Forbidden> {
         let address = plain(to.ip());
-        if is_nowhere(address) || (caller != Caller::ThisMachine && is_inward(address)) {
+        let is_permitted = caller == Caller::Gateway && covers(&self.direct, address);
+        let may_inward = caller == Caller::ThisMachine || is_permitted;
+        if is_nowhere(address) || (is_inward(address) && !may_inward) {
             return Err(Forbidden::Inward);
+        }
+        if caller == Caller::Gateway && is_local(to.ip()) && !is_permitted {
+            return Err(Forbidden::Private);
         }
         self.check_port(caller, to.port())?;
         let is_explicit = matches!(caller, Caller::Explicit | Caller::Tunnel);
@@ -196,7 +204,7 @@ impl Access {
     /// If not.
     pub fn check_port(&self, caller: Caller, port: u16) -> Result<(), Forbidden> {
         let usual = match caller {
-            Caller::ThisMachine | Caller::Intercepted => return Ok(()),
+            Caller::ThisMachine | Caller::Intercepted | Caller::Gateway => return Ok(()),
             Caller::Explicit | Caller::Peer => port == PORT_HTTP || port == PORT_HTTPS,
             Caller::Tunnel => port == PORT_HTTPS,
         };
@@ -219,6 +227,9 @@ impl Access {
             return Ok(());
         }
         let (spelled, meant) = (to.ip().to_canonical(), plain(to.ip()));
+        if caller == Caller::Gateway && covers(&self.direct, meant) {
+            return Ok(());
+        }
         let is_explicit = matches!(caller, Caller::Explicit | Caller::Tunnel);
         let permitted =
             covers(&self.direct, meant) || (is_explicit && covers(&self.private, meant));

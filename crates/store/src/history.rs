@@ -81,7 +81,7 @@ impl std::fmt::Debug for HistoryOptions {
 }
 
 /// Which history this is, and the positions that it holds: from `first` to before `end`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistoryState {
     /// The history's random name.
     pub epoch: [u8; 16],

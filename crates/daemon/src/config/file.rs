@@ -22,6 +22,7 @@ pub struct File {
     pub intercept: Intercept,
     pub mesh: Mesh,
     pub overhear: Overhear,
+    pub uplink: Uplink,
     pub metrics: Metrics,
     pub experiment: Experiment,
 }
@@ -78,6 +79,15 @@ pub struct Overhear {
     pub memory: Option<Spanned<Size>>,
 }
 
+/// Table `[uplink]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Uplink {
+    pub far: Option<Spanned<String>>,
+    #[serde(rename = "far-key")]
+    pub far_key: Option<Spanned<String>>,
+}
+
 /// Table `[metrics]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -97,7 +107,7 @@ pub struct Experiment {
     pub cancel: Option<Spanned<String>>,
 }
 
-const TOP: [&str; 13] = [
+const TOP: [&str; 14] = [
     "listen",
     "allow",
     "name",
@@ -109,6 +119,7 @@ const TOP: [&str; 13] = [
     "intercept",
     "mesh",
     "overhear",
+    "uplink",
     "metrics",
     "experiment",
 ];
@@ -117,13 +128,14 @@ const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
 /// Every key, by table; the keys of the first entry are outside any table.
-pub const KEYS: [(&str, &[&str]); 8] = [
+pub const KEYS: [(&str, &[&str]); 9] = [
     ("", &TOP),
     ("store", &["path", "size", "policy"]),
     ("access", &["out", "private", "ports"]),
     ("intercept", &["interfaces", "port", "ports"]),
     ("mesh", &MESH),
     ("overhear", &["mode", "interface", "memory"]),
+    ("uplink", &["far", "far-key"]),
     ("metrics", &["listen"]),
     ("experiment", &["paper", "units", "streams", "halves", "heads", "cancel"]),
 ];

@@ -46,6 +46,16 @@ impl Machine {
         Some(caches?.join("hearsay"))
     }
 
+    /// The default directory of a far end; `None` for a user without `$HOME` and `$XDG_CACHE_HOME`.
+    pub fn far_dir(&self) -> Option<PathBuf> {
+        let store = self.store_dir()?;
+        Some(if self.is_root {
+            "/var/lib/hearsay-far".into()
+        } else {
+            store.with_file_name("hearsay-far")
+        })
+    }
+
     /// The control socket's default path. For a user other than root it is in the runtime directory, else
     /// in the store's default directory; `None` if neither exists.
     pub fn control(&self) -> Option<PathBuf> {

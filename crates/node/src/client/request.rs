@@ -84,7 +84,7 @@ impl Client {
             Caller::Intercepted => true,
             // They decide whether the answer may be shared with everyone.
             Caller::Explicit => ask.named.is_none() && !cx.config.access.private.is_empty(),
-            Caller::ThisMachine | Caller::Tunnel | Caller::Peer => false,
+            Caller::ThisMachine | Caller::Tunnel | Caller::Peer | Caller::Gateway => false,
         };
         if matters && cx.dns.of(&ask.target, cx.now).is_none() {
             cx.dns.resolve(ask.target.host(), ask.client, id, &mut cx.out);

@@ -12,7 +12,7 @@ use super::pair::{Event, Pair, State};
 use super::report::PairReport;
 use super::sender::Sender;
 use super::session::{Guest, PairKeys};
-use super::work::{Done, Held, Job};
+use super::work::{Done, Job};
 use crate::access::Caller;
 use crate::input::{FetchError, FetchId, OriginInput};
 use crate::output::{Dial, Fetch, OriginOutput};
@@ -20,7 +20,7 @@ use bytes::Bytes;
 use http::header;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
-use store::Mark;
+use store::{HistoryState, Mark};
 use wire::{Instant, PublicKey};
 
 /// The head of a response at most, in bytes of plain text.
@@ -38,7 +38,7 @@ pub struct FarConfig {
     /// Units in the index at most; each takes about 130 bytes of memory.
     pub units_max: usize,
     /// What is held of what this end sends, and of what it receives.
-    pub held: (Held, Held),
+    pub held: (HistoryState, HistoryState),
 }
 
 /// What happens to the far end.
@@ -206,8 +206,7 @@ impl Far {
             dial: asked.dial,
             tls: asked.tls,
             client: self.address,
-            // The gateway has checked the port; addresses are checked here, as those of any stranger's.
-            caller: Caller::Intercepted,
+            caller: Caller::Gateway,
             method: asked.method,
             path: asked.path,
             headers: asked.headers,

@@ -9,10 +9,10 @@
 
 use super::codec::{Fields, Malformed, Writer};
 use super::fetch::{self, Asked};
-use super::work::Held;
 use super::{BATCH_MAX, DICTIONARY_MAX, Digest, LITERALS_MAX, Span, UNIT_MAX};
 use crate::input::FetchError;
 use http::{HeaderMap, StatusCode};
+use store::HistoryState;
 
 /// Spans of a batch, or of a dictionary, at most.
 const SPANS_MAX: usize = 256;
@@ -23,9 +23,9 @@ pub const WANTS_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Of the history of what its sender sends.
-    pub out: Held,
+    pub out: HistoryState,
     /// Of the history of what its sender receives.
-    pub within: Held,
+    pub within: HistoryState,
     /// The epoch of the history that its sender begins anew if the two ends do not agree.
     pub fresh: [u8; 16],
 }
@@ -196,7 +196,7 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
         HELLO => {
             let mut extent = || {
                 let epoch = fields.array()?;
-                Ok(Held { epoch, first: fields.number()?, end: fields.number()? })
+                Ok(HistoryState { epoch, first: fields.number()?, end: fields.number()? })
             };
             let (out, within) = (extent()?, extent()?);
             if out.first > out.end || within.first > within.end {

@@ -37,7 +37,7 @@ pub use near::{Near, NearConfig, NearInput, NearOutput};
 pub use pair::State;
 pub use report::PairReport;
 pub use session::{Ended, Guest, PairKeys, Refused};
-pub use work::{Direction, Done, Held, Job, MemoryUnits, Units, Worker};
+pub use work::{Direction, Done, Job, MemoryUnits, Units, Worker};
 
 use serde::Serialize;
 

@@ -13,7 +13,7 @@ use super::pair::{Event, Pair, State};
 use super::report::PairReport;
 use super::sender::Sender;
 use super::session::{PairKeys, Refused, Session};
-use super::work::{Done, Held, Job};
+use super::work::{Done, Job};
 use crate::access::{Access, is_local};
 use crate::input::{FetchError, FetchId, OriginInput};
 use crate::output::{Dial, Fetch, OriginOutput};
@@ -22,7 +22,7 @@ use http::header;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
-use store::Mark;
+use store::{HistoryState, Mark};
 use wire::{Instant, PublicKey};
 
 /// After a connection has failed, the next is tried after this long …
@@ -44,7 +44,7 @@ pub struct NearConfig {
     /// The node's rules for ports; the far end has its own for addresses.
     pub access: Access,
     /// What is held of what this end sends, and of what it receives.
-    pub held: (Held, Held),
+    pub held: (HistoryState, HistoryState),
 }
 
 /// What happens to the near end.

@@ -11,11 +11,12 @@ use super::report::PairReport;
 use super::schedule::Rate;
 use super::sender::{Record, Sender};
 use super::session::{Came, PairKeys, Refused, Session};
-use super::work::{Direction, Done, Held, Job};
+use super::work::{Direction, Done, Job};
 use crate::input::FetchError;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+use store::HistoryState;
 use wire::{Instant, PublicKey, varint};
 
 /// A beat is sent after this much silence while something is expected …
@@ -119,7 +120,7 @@ enum Stage {
 
 impl Pair {
     /// A pair without a connection; `chance` seeds its random numbers.
-    pub fn new(sender: Sender, within: Held, chance: &[u8; 32]) -> Self {
+    pub fn new(sender: Sender, within: HistoryState, chance: &[u8; 32]) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("hearsay 2026 epochs of an uplink's end");
         hasher.update(chance);
         Self {
@@ -312,12 +313,12 @@ impl Pair {
     }
 
     /// The worker has said what is held: ours is the next hello.
-    fn looked(&mut self, out: Held, mut within: Held) {
+    fn looked(&mut self, out: HistoryState, mut within: HistoryState) {
         let mut fresh = [0; 16];
         self.chance.fill(&mut fresh);
         self.within_first = within.first;
         if self.is_spoiled {
-            within = Held::default();
+            within = HistoryState::default();
         }
         let own = Hello { out, within, fresh };
         let Some(link) = &mut self.link else { return };
@@ -562,7 +563,7 @@ impl Pair {
 
 /// The position up to which both ends hold the same; `None` if they hold different histories, or parts that
 /// do not meet.
-fn agreement(sender: Held, receiver: Held) -> Option<u64> {
+fn agreement(sender: HistoryState, receiver: HistoryState) -> Option<u64> {
     let end = sender.end.min(receiver.end);
     let is_same = sender.epoch == receiver.epoch && sender.epoch != [0; 16];
     (is_same && end >= sender.first.max(receiver.first)).then_some(end)

@@ -9,14 +9,14 @@ use super::features;
 use super::index::Index;
 use super::messages::{Batch, Coding, Literals, Message};
 use super::schedule::{Rate, SHORT, Shares, Turn};
-use super::work::{Held, Job};
+use super::work::Job;
 use super::{BATCH_MAX, DICTIONARY_MAX, LITERALS_MAX, Name, Span, WINDOW, digest_of, short};
 use crate::input::FetchError;
 use bytes::{Bytes, BytesMut};
 use content::{Cutter, Profile};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use store::Mark;
+use store::{HistoryState, Mark};
 use wire::Instant;
 
 /// After a pause this long the unit that is being cut ends, so that what trickles does not wait for a boundary.
@@ -96,7 +96,7 @@ pub struct Sender {
 
 impl Sender {
     /// A sender whose history has these units, which begin at a position.
-    pub fn new(units_max: usize, held: Held, marks: impl Iterator<Item = Mark>) -> Self {
+    pub fn new(units_max: usize, held: HistoryState, marks: impl Iterator<Item = Mark>) -> Self {
         let mut index = Index::new(units_max);
         index.clear(held.first);
         marks.for_each(|mark| index.push(mark));

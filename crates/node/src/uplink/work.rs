@@ -9,7 +9,7 @@ use super::messages::Coding;
 use super::{Digest, Span, digest_of, name_of};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
-use store::Mark;
+use store::{HistoryState, Mark};
 
 /// One direction of a pair, as one end sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,22 +20,11 @@ pub enum Direction {
     In,
 }
 
-/// What a history holds: the positions `first..end`, in one epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
-    /// Random, new when either end has lost the history.
-    pub epoch: [u8; 16],
-    /// The oldest position.
-    pub first: u64,
-    /// The position after the newest.
-    pub end: u64,
-}
-
 /// Where the units of one direction are kept. Failures of the disk are the implementation's to report: what
 /// cannot be read is not held.
 pub trait Units {
     /// What is held.
-    fn held(&self) -> Held;
+    fn held(&self) -> HistoryState;
 
     /// The units of a span, appended to `out`; false, with `out` as it was, if one of them is not held.
     fn read(&mut self, span: Span, out: &mut Vec<(Mark, Bytes)>) -> bool;
@@ -113,9 +102,9 @@ pub enum Done {
     /// A unit of what was sent, if it is held.
     Supplied(u64, Option<Bytes>),
     /// What the histories of what is sent and of what is received hold.
-    Looked(Held, Held),
+    Looked(HistoryState, HistoryState),
     /// The histories agree now.
-    Agreed(Direction, Held),
+    Agreed(Direction, HistoryState),
     /// There is nothing to tell.
     Nothing,
 }
@@ -159,8 +148,13 @@ impl<U: Units> Worker<U> {
     }
 
     /// What the histories hold: of what is sent, and of what is received.
-    pub fn held(&self) -> (Held, Held) {
+    pub fn held(&self) -> (HistoryState, HistoryState) {
         (self.out.held(), self.within.held())
+    }
+
+    /// The histories of what is sent and of what is received.
+    pub fn units(&mut self) -> (&mut U, &mut U) {
+        (&mut self.out, &mut self.within)
     }
 
     /// Does a job.
@@ -385,7 +379,7 @@ fn prefix(units: &[(Mark, Bytes)]) -> Vec<u8> {
 /// A history in memory, for tests and the simulator. It is bounded by its number of units.
 #[derive(Debug, Default)]
 pub struct MemoryUnits {
-    held: Held,
+    held: HistoryState,
     units: VecDeque<(Mark, Bytes)>,
     units_max: usize,
 }
@@ -393,7 +387,7 @@ pub struct MemoryUnits {
 impl MemoryUnits {
     /// An empty history of at most this many units.
     pub fn new(epoch: [u8; 16], units_max: usize) -> Self {
-        Self { held: Held { epoch, first: 0, end: 0 }, units: VecDeque::new(), units_max }
+        Self { held: HistoryState { epoch, first: 0, end: 0 }, units: VecDeque::new(), units_max }
     }
 }
 
@@ -405,7 +399,7 @@ impl Worker<MemoryUnits> {
 }
 
 impl Units for MemoryUnits {
-    fn held(&self) -> Held {
+    fn held(&self) -> HistoryState {
         self.held
     }
 
@@ -436,6 +430,6 @@ impl Units for MemoryUnits {
 
     fn reset(&mut self, epoch: [u8; 16]) {
         self.units.clear();
-        self.held = Held { epoch, first: 0, end: 0 };
+        self.held = HistoryState { epoch, first: 0, end: 0 };
     }
 }

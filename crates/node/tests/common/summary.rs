@@ -217,6 +217,7 @@ fn caller(who: Caller) -> &'static str {
         Caller::Tunnel => "tunnel",
         Caller::Intercepted => "intercepted",
         Caller::Peer => "peer",
+        Caller::Gateway => "gateway",
     }
 }
 

@@ -1,0 +1,103 @@
+//! `hearsay far`: the far end of gateways' uplinks, on a server where bandwidth is cheap.
+//!
+//! *Start-up:* the key, a port, for each gateway its histories and its engine. *The loop* is tokio's, on one
+//! thread; each gateway has a thread for packing besides. `far/door.rs` finds out who connects,
+//! `far/gateway.rs` drives one gateway's engine, `far/fetch.rs` asks origins. It is no member of a mesh, stores
+//! no responses, and needs no rights beyond its port.
+
+mod door;
+mod fetch;
+mod gateway;
+
+use crate::cli::Far;
+use crate::config::{Machine, Place};
+use crate::exit::Failure;
+use crate::identity::Identity;
+use crate::{entropy, log};
+use door::Door;
+use gateway::Gateway;
+use host::dial::Dialler;
+use host::egress;
+use host::origin::Pool;
+use host::tls::Tls;
+use node::uplink::PairKeys;
+use std::collections::HashMap;
+use std::rc::Rc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::LocalSet;
+
+/// About what a unit takes in the index.
+const UNIT_BYTES: u64 = 130;
+
+/// Runs the far end until it is told to stop.
+pub fn run(args: Far) -> Result<(), Failure> {
+    log::start(args.log)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(host::resolve::LOOKUPS_MAX)
+        .build()
+        .map_err(Failure::failed)?;
+    LocalSet::new().block_on(&runtime, serve(args))
+}
+
+async fn serve(args: Far) -> Result<(), Failure> {
+    let place = match &args.store {
+        Some(place) => place.clone(),
+        None => Machine::here().far_dir().map(Place::Dir).ok_or_else(|| {
+            Failure::usage(
+                "no default for --store without $HOME or $XDG_CACHE_HOME: give the directory",
+            )
+        })?,
+    };
+    if let Place::Dir(dir) = &place {
+        std::fs::create_dir_all(dir).map_err(|error| {
+            Failure::failed(format!("{}: cannot be made: {error}", dir.display()))
+        })?;
+    }
+    let listener = host::pair::listen(args.listen)
+        .map_err(|error| Failure::failed(format!("cannot listen on {}: {error}", args.listen)))?;
+    let identity = Identity::of(&place);
+    let tls = match Tls::new(args.ca.as_deref()) {
+        Ok(tls) => Some(tls),
+        Err(error) if args.ca.is_some() => return Err(Failure::usage(error)),
+        Err(error) => {
+            tracing::warn!("https cannot be fetched: {error}");
+            None
+        }
+    };
+    let egress = egress::follow(Vec::new(), &[]).await.map_err(Failure::failed)?;
+    let access = node::Access { direct: args.private.clone(), ..node::Access::default() };
+    let pool = Pool::new(Dialler::new(access, egress), tls);
+    let units_max = usize::try_from(args.memory.0 / UNIT_BYTES).unwrap_or(usize::MAX);
+    let mut gateways = HashMap::new();
+    for key in &args.near {
+        let gateway =
+            Gateway::open(*key, &place, args.store_size.0, units_max, &identity.seed, &pool);
+        gateways.insert(*key, gateway.map_err(Failure::failed)?);
+    }
+    let keys = PairKeys::new(&identity.seed, &entropy::bytes());
+    let port = listener.local_addr().map_err(Failure::failed)?;
+    say_lines(&keys, port);
+    let door = Rc::new(Door::new(keys, gateways));
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::failed)?;
+    tokio::select! {
+        () = Rc::clone(&door).accept(listener) => {}
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    door.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Prints what each gateway's configuration needs.
+fn say_lines(keys: &PairKeys, address: std::net::SocketAddr) {
+    let host = match address.ip().is_unspecified() {
+        true => "HOST".to_owned(),
+        false if address.is_ipv6() => format!("[{}]", address.ip()),
+        false => address.ip().to_string(),
+    };
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, "ready");
+    println!("[uplink]\nfar = \"{host}:{}\"\nfar-key = \"{}\"", address.port(), keys.key());
+}

@@ -1,0 +1,296 @@
+//! Drives one gateway's far end: its engine, its worker, its connection, its requests to origins.
+
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
+use super::fetch::{self, Content};
+use crate::config::Place;
+use crate::entropy;
+use crate::pair::{End, Histories, Work, carry};
+use bytes::Bytes;
+use host::clock::Clock;
+use host::origin::Pool;
+use node::driver::Grants;
+use node::uplink::{Done, Far, FarConfig, FarInput, FarOutput, Guest, PairKeys};
+use node::{FetchId, OriginOutput};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::{AbortHandle, spawn_local};
+use wire::PublicKey;
+
+/// What one gateway sends is little: requests and uploads.
+const RECEIVED_BYTES: u64 = 256 << 20;
+
+/// A handle to one gateway's far end.
+#[derive(Clone)]
+pub struct Gateway(Rc<Inner>);
+
+struct Inner {
+    state: RefCell<State>,
+    pool: Pool,
+    changed: Notify,
+    rearm: Notify,
+    armed: Cell<Option<wire::Instant>>,
+}
+
+struct State {
+    far: Far,
+    /// `None` once the far end is closing.
+    work: Option<Work>,
+    clock: Clock,
+    fetches: HashMap<FetchId, Running>,
+    /// The number of the current connection, and whether it must end.
+    connection: u64,
+    is_over: bool,
+    is_finished: bool,
+}
+
+struct Running {
+    task: AbortHandle,
+    credit: Rc<Credit>,
+    content: Option<Content>,
+}
+
+/// How much of an origin's content may be read.
+#[derive(Default)]
+pub struct Credit {
+    pub grants: Cell<Grants>,
+    pub opened: Notify,
+}
+
+impl Gateway {
+    /// Opens the histories of the gateway with this key, and starts its worker.
+    pub fn open(
+        key: PublicKey,
+        place: &Place,
+        store_bytes: u64,
+        units_max: usize,
+        identity: &[u8; 32],
+        pool: &Pool,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let place = Histories::directory(place, &key.to_string()[..16]);
+        if let Place::Dir(dir) = &place {
+            std::fs::create_dir_all(dir)?;
+        }
+        let received = RECEIVED_BYTES.min(store_bytes);
+        let histories = Histories::open(&place, (store_bytes, received), None)?;
+        let config = FarConfig { near_key: key, units_max, held: histories.held() };
+        let marks = histories.marks();
+        let (work, results) = Work::start(histories)?;
+        let keys = PairKeys::new(identity, &entropy::bytes());
+        let far = Far::new(config, keys, &entropy::bytes(), marks.into_iter());
+        let state = State {
+            far,
+            work: Some(work),
+            clock: Clock::start(),
+            fetches: HashMap::new(),
+            connection: 0,
+            is_over: false,
+            is_finished: false,
+        };
+        let inner = Inner {
+            state: RefCell::new(state),
+            pool: pool.clone(),
+            changed: Notify::new(),
+            rearm: Notify::new(),
+            armed: Cell::new(None),
+        };
+        let gateway = Self(Rc::new(inner));
+        spawn_local(gateway.clone().run(results));
+        Ok(gateway)
+    }
+
+    /// Serves a connection of the gateway until it ends; a newer one replaces it.
+    pub async fn serve(self, stream: TcpStream, guest: Guest, address: IpAddr) {
+        let number = {
+            let mut state = self.0.state.borrow_mut();
+            state.connection += 1;
+            state.is_over = false;
+            state.connection
+        };
+        self.feed(FarInput::Connected(guest, address));
+        let link = Link { gateway: self.clone(), number };
+        carry(stream, &link).await;
+        if link.is_current() {
+            self.feed(FarInput::Closed);
+        }
+    }
+
+    /// Gives the engine an input, and performs its outputs.
+    pub fn feed(&self, input: FarInput) {
+        let state = &mut *self.0.state.borrow_mut();
+        let now = state.clock.now();
+        state.far.handle_input(now, input);
+        self.drain(state);
+    }
+
+    fn drain(&self, state: &mut State) {
+        while let Some(output) = state.far.poll_output() {
+            match output {
+                FarOutput::Hangup => state.is_over = true,
+                FarOutput::Work(number, job) => {
+                    if let Some(work) = &state.work {
+                        work.give(number, job);
+                    }
+                }
+                FarOutput::Origin(output, has_content) => {
+                    self.at_origin(state, output, has_content);
+                }
+                FarOutput::Content(id, bytes) => {
+                    let running = state.fetches.get(&id);
+                    if let Some(content) = running.and_then(|it| it.content.as_ref()) {
+                        content.send(bytes);
+                    }
+                }
+                FarOutput::ContentEnd(id, result) => {
+                    let running = state.fetches.get_mut(&id);
+                    if let Some(content) = running.and_then(|it| it.content.take()) {
+                        content.end(result);
+                    }
+                }
+            }
+        }
+        self.0.changed.notify_waiters();
+        let wanted = state.far.poll_timeout();
+        if wanted.is_some_and(|at| self.0.armed.get().is_none_or(|armed| at < armed)) {
+            self.0.rearm.notify_one();
+        }
+    }
+
+    fn at_origin(&self, state: &mut State, output: OriginOutput, has_content: bool) {
+        match output {
+            OriginOutput::Fetch(id, request) => {
+                let credit = Rc::<Credit>::default();
+                let (content, body) = match has_content {
+                    true => {
+                        let (content, body) = Content::new();
+                        (Some(content), Some(body))
+                    }
+                    false => (None, None),
+                };
+                let pool = self.0.pool.clone();
+                let task = fetch::run(self.clone(), pool, id, *request, body, Rc::clone(&credit));
+                let task = spawn_local(task).abort_handle();
+                state.fetches.insert(id, Running { task, credit, content });
+            }
+            OriginOutput::Grant(id, bytes) => {
+                if let Some(Running { credit, .. }) = state.fetches.get(&id) {
+                    let mut grants = credit.grants.get();
+                    grants.grant(state.clock.now(), bytes);
+                    credit.grants.set(grants);
+                    credit.opened.notify_one();
+                }
+            }
+            OriginOutput::Cancel(id) => {
+                if let Some(running) = state.fetches.remove(&id) {
+                    running.task.abort();
+                }
+            }
+            OriginOutput::TakeIn(..) => {}
+        }
+    }
+
+    /// A request has ended.
+    pub fn fetched(&self, id: FetchId) {
+        self.0.state.borrow_mut().fetches.remove(&id);
+    }
+
+    /// The origin takes this much more of a request's content.
+    pub fn accept_content(&self, id: FetchId, bytes: u64) {
+        let state = &mut *self.0.state.borrow_mut();
+        let now = state.clock.now();
+        state.far.accept_content(now, id, bytes);
+        self.drain(state);
+    }
+
+    /// The engine's time.
+    pub fn clock(&self) -> Clock {
+        self.0.state.borrow().clock
+    }
+
+    /// Feeds the worker's results and the timer, until the worker has ended.
+    async fn run(self, mut results: UnboundedReceiver<(u64, Done)>) {
+        loop {
+            let clock = {
+                let state = self.0.state.borrow();
+                self.0.armed.set(state.far.poll_timeout());
+                state.clock
+            };
+            tokio::select! {
+                result = results.recv() => {
+                    let Some((number, done)) = result else { break };
+                    self.feed(FarInput::Done(number, done));
+                }
+                () = clock.wait_until(self.0.armed.get()) => self.feed(FarInput::Tick),
+                () = self.0.rearm.notified() => {}
+            }
+        }
+        self.0.state.borrow_mut().is_finished = true;
+        self.0.changed.notify_waiters();
+    }
+
+    /// Ends the connection, and waits until what has crossed is durable.
+    pub async fn close(&self) {
+        {
+            let mut state = self.0.state.borrow_mut();
+            state.is_over = true;
+            state.work = None;
+        }
+        self.0.changed.notify_waiters();
+        loop {
+            let changed = self.0.changed.notified();
+            if self.0.state.borrow().is_finished {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// One connection of the gateway.
+struct Link {
+    gateway: Gateway,
+    number: u64,
+}
+
+impl Link {
+    fn is_current(&self) -> bool {
+        self.gateway.0.state.borrow().connection == self.number
+    }
+}
+
+impl End for Link {
+    fn receive(&self, bytes: Bytes) {
+        if self.is_current() {
+            self.gateway.feed(FarInput::Received(bytes));
+        }
+    }
+
+    fn transmit(&self) -> Option<Bytes> {
+        if !self.is_current() {
+            return None;
+        }
+        let state = &mut *self.gateway.0.state.borrow_mut();
+        let now = state.clock.now();
+        let bytes = state.far.poll_transmit(now)?;
+        self.gateway.drain(state);
+        Some(bytes)
+    }
+
+    fn may_receive(&self) -> bool {
+        self.gateway.0.state.borrow().far.may_receive()
+    }
+
+    fn is_over(&self) -> bool {
+        let state = self.gateway.0.state.borrow();
+        state.is_over || state.connection != self.number
+    }
+
+    fn changed(&self) -> &Notify {
+        &self.gateway.0.changed
+    }
+}

@@ -1,0 +1,169 @@
+//! `hearsay uplink`: the far end, and what crossed the uplink, for people and as JSON.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use node::uplink::{PairKeys, PairReport, State};
+use serde::{Deserialize, Serialize};
+
+use crate::ask;
+use crate::cli::ShowUplink;
+use crate::config::{FarEnd, Given, Place};
+use crate::entropy;
+use crate::exit::Failure;
+use crate::identity::Identity;
+use crate::term::{self, Style};
+
+/// The pair's state and counters, as the control socket shows them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UplinkLine {
+    /// The far end's host and port.
+    pub far: String,
+    /// `down`, `connecting` or `up`.
+    pub state: String,
+    /// The latest round trip, in milliseconds.
+    pub round_trip_ms: u64,
+    /// Content that the pair delivered here, and that it was given, in bytes.
+    pub content_in_bytes: u64,
+    /// See there.
+    pub content_out_bytes: u64,
+    /// All bytes that arrived on the pair's connections, and that were sent, without TCP's and IP's headers.
+    pub crossed_in_bytes: u64,
+    /// See there.
+    pub crossed_out_bytes: u64,
+    /// All counters.
+    pub counts: PairReport,
+}
+
+impl UplinkLine {
+    /// Of a pair.
+    pub fn new(far: &FarEnd, state: State, counts: PairReport) -> Self {
+        let state = match state {
+            State::Down => "down",
+            State::Connecting => "connecting",
+            State::Up => "up",
+        };
+        Self {
+            far: far.to_string(),
+            state: state.into(),
+            round_trip_ms: counts.round_trip_micros / 1000,
+            content_in_bytes: counts.content_in_bytes,
+            content_out_bytes: counts.content_out_bytes,
+            crossed_in_bytes: counts.crossed_in_bytes(),
+            crossed_out_bytes: counts.crossed_out_bytes(),
+            counts,
+        }
+    }
+
+    /// For people.
+    pub fn page(&self, style: Style) -> String {
+        let counts = &self.counts;
+        let mut page = String::new();
+        let mut line = |name: &str, text: String| {
+            let _ = writeln!(page, "{} {text}", style.strong(&format!("{name:<12}")));
+        };
+        line("far end", format!("{}, {}", self.far, self.state));
+        if counts.round_trip_micros > 0 {
+            line("round trip", format!("{} ms", self.round_trip_ms));
+        }
+        if counts.rate_bytes > 0 {
+            line("to there", format!("{}/s, when it is busy", term::bytes(counts.rate_bytes)));
+        }
+        for (name, content, crossed, payload, control, framing) in [
+            (
+                "received",
+                self.content_in_bytes,
+                self.crossed_in_bytes,
+                counts.received_payload_bytes,
+                counts.received_control_bytes,
+                counts.received_framing_bytes,
+            ),
+            (
+                "sent",
+                self.content_out_bytes,
+                self.crossed_out_bytes,
+                counts.sent_payload_bytes,
+                counts.sent_control_bytes,
+                counts.sent_framing_bytes,
+            ),
+        ] {
+            let saved = content.saturating_sub(crossed);
+            line(
+                name,
+                format!(
+                    "{} of content as {} ({} saved): new and differences {}, references and heads {}, framing {}",
+                    term::bytes(content),
+                    term::bytes(crossed),
+                    term::percent(saved, content),
+                    term::bytes(payload),
+                    term::bytes(control),
+                    term::bytes(framing),
+                ),
+            );
+        }
+        line(
+            "requests",
+            format!(
+                "{} by the far end, {} past it, {} broken off when it fell silent",
+                counts.requests, counts.requests_past, counts.requests_broken
+            ),
+        );
+        page
+    }
+}
+
+/// Shows the pair of the running daemon, or this node's key.
+pub async fn show(args: &ShowUplink, paths: &[PathBuf]) -> Result<(), Failure> {
+    if args.key {
+        return print_key(args);
+    }
+    let line = ask::status(paths).await?.uplink.ok_or_else(|| {
+        Failure::failed("this node's uplink has no far end: set `far` and `far-key` in [uplink]")
+    })?;
+    match args.json {
+        true => println!("{}", serde_json::to_string(&line).map_err(Failure::failed)?),
+        false => print!("{}", line.page(Style::of_stdout())),
+    }
+    Ok(())
+}
+
+fn print_key(args: &ShowUplink) -> Result<(), Failure> {
+    let place = match &args.store {
+        Some(place) => place.clone(),
+        None => Given::default().load().map_err(Failure::usage)?.store.place,
+    };
+    if let Place::Dir(dir) = &place {
+        std::fs::create_dir_all(dir).map_err(|error| {
+            Failure::failed(format!("{}: cannot be made: {error}", dir.display()))
+        })?;
+    }
+    let identity = Identity::of(&place);
+    if let Some(why) = identity.is_temporary {
+        return Err(Failure::failed(format!("this node has no lasting key: {why}")));
+    }
+    println!("{}", PairKeys::new(&identity.seed, &entropy::bytes()).key());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_saved_is_told_in_numbers() {
+        let counts = PairReport {
+            content_in_bytes: 100 << 20,
+            received_payload_bytes: 9 << 20,
+            received_control_bytes: 1 << 20,
+            round_trip_micros: 212_000,
+            requests: 7,
+            ..PairReport::default()
+        };
+        let far =
+            FarEnd { host: "far.example.org".into(), port: 3144, key: wire::PublicKey([0; 32]) };
+        let page =
+            UplinkLine::new(&far, State::Up, counts).page(Style { width: 80, colour: false });
+        assert!(page.contains("far.example.org:3144, up") && page.contains("212 ms"), "{page}");
+        assert!(page.contains("100 MiB of content as 10 MiB (90 % saved)"), "{page}");
+    }
+}

@@ -1,0 +1,280 @@
+//! The gateway's end of the uplink's pair: drives [`Near`], which stands between the engine's requests to
+//! origins and the origins.
+//!
+//! What the pair carries never reaches `origins.rs`, except the content of requests, which is read here. All
+//! else goes there as if there were no far end.
+
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
+use crate::config::{Config, FarEnd};
+use crate::driver::Driver;
+use crate::entropy;
+use crate::identity::Identity;
+use crate::pair::{End, Histories, UplinkLine, Work, carry};
+use bytes::Bytes;
+use host::clock::Clock;
+use hyper::body::{Body as _, Incoming};
+use node::uplink::{Near, NearConfig, NearInput, NearOutput, PairKeys};
+use node::{Access, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
+
+/// What the gateway sends is little: requests and uploads.
+const SENT_BYTES: u64 = 64 << 20;
+/// What it receives has this part of the store's size.
+const RECEIVED_SHARE: u64 = 4;
+/// In memory it has at most this much.
+const RECEIVED_IN_MEMORY: u64 = 16 << 20;
+
+/// A handle to the pair's near end.
+#[derive(Clone)]
+pub struct Uplink(Rc<Inner>);
+
+struct Inner {
+    state: RefCell<State>,
+    /// For the connection's task.
+    changed: Notify,
+    /// For the timer's task.
+    rearm: Notify,
+    armed: Cell<Option<wire::Instant>>,
+    /// For tasks that read the content of requests.
+    room: Notify,
+}
+
+struct State {
+    near: Near,
+    work: Work,
+    clock: Clock,
+    far: FarEnd,
+    /// The number of the current connection, and whether it must end.
+    connection: u64,
+    is_over: bool,
+}
+
+/// What an input of the pair leads to in the engine's driver.
+#[derive(Default)]
+pub struct Outcome {
+    /// Inputs of the engine.
+    pub inputs: Vec<OriginInput>,
+    /// Requests that go past the pair, each with the bytes that are granted.
+    pub past: Vec<(FetchId, Box<Fetch>, u64)>,
+}
+
+/// The pair's results, for [`Uplink::run`].
+pub type Results = tokio::sync::mpsc::UnboundedReceiver<(u64, node::uplink::Done)>;
+
+impl Uplink {
+    /// Opens the histories and starts the worker. `None`, with a warning, if they cannot be used: then there is
+    /// no pair.
+    pub fn open(config: &Config, identity: &Identity, access: Access) -> Option<(Self, Results)> {
+        let far = config.uplink.far.clone()?;
+        let (place, size) = (&config.store.place, config.store.size_bytes);
+        let received = match place {
+            crate::config::Place::Memory => (size / RECEIVED_SHARE).min(RECEIVED_IN_MEMORY),
+            crate::config::Place::Dir(_) => size / RECEIVED_SHARE,
+        };
+        let key = config.mesh.key.is_some().then(|| {
+            blake3::derive_key(
+                "hearsay 2026 an uplink's history at rest",
+                &config.mesh.object_secret(),
+            )
+        });
+        let place = Histories::directory(place, "uplink");
+        let warn = |error: &dyn std::fmt::Display| {
+            tracing::warn!(
+                "cannot keep what crosses the uplink: {error}; running without its far end"
+            );
+        };
+        let sent = SENT_BYTES.min(received);
+        let histories =
+            Histories::open(&place, (sent, received), key).map_err(|it| warn(&it)).ok()?;
+        let (held, marks) = (histories.held(), histories.marks());
+        let (work, results) = Work::start(histories).map_err(|it| warn(&it)).ok()?;
+        let near = NearConfig { far_key: far.key, access, held };
+        let keys = PairKeys::new(&identity.seed, &entropy::bytes());
+        let near = Near::new(near, keys, &entropy::bytes(), marks.into_iter());
+        let state = State { near, work, clock: Clock::start(), far, connection: 0, is_over: false };
+        let inner = Inner {
+            state: RefCell::new(state),
+            changed: Notify::new(),
+            rearm: Notify::new(),
+            armed: Cell::new(None),
+            room: Notify::new(),
+        };
+        Some((Self(Rc::new(inner)), results))
+    }
+
+    /// Whether this goes by the pair.
+    pub fn takes(&self, output: &OriginOutput) -> bool {
+        self.0.state.borrow_mut().near.takes(output)
+    }
+
+    /// Gives the pair an input, and performs what it asks for, except what the outcome says.
+    #[must_use]
+    pub fn feed(&self, driver: &Driver, input: NearInput) -> Outcome {
+        let state = &mut *self.0.state.borrow_mut();
+        let now = state.clock.now();
+        state.near.handle_input(now, input);
+        self.drain(driver, state)
+    }
+
+    fn drain(&self, driver: &Driver, state: &mut State) -> Outcome {
+        let mut outcome = Outcome::default();
+        while let Some(output) = state.near.poll_output() {
+            match output {
+                NearOutput::Dial => {
+                    state.connection += 1;
+                    state.is_over = false;
+                    let link = Link {
+                        uplink: self.clone(),
+                        driver: driver.clone(),
+                        number: state.connection,
+                    };
+                    spawn_local(link.run(state.far.clone()));
+                }
+                NearOutput::Hangup => state.is_over = true,
+                NearOutput::Work(number, job) => state.work.give(number, job),
+                NearOutput::Origin(input) => outcome.inputs.push(input),
+                NearOutput::Past(id, fetch, granted) => outcome.past.push((id, fetch, granted)),
+                NearOutput::Notice(text) => tracing::info!("{text}"),
+            }
+        }
+        self.0.changed.notify_waiters();
+        self.0.room.notify_waiters();
+        let wanted = state.near.poll_timeout();
+        if wanted.is_some_and(|at| self.0.armed.get().is_none_or(|armed| at < armed)) {
+            self.0.rearm.notify_one();
+        }
+        outcome
+    }
+
+    /// Feeds the worker's results and the timer; never returns.
+    pub async fn run(self, driver: Driver, mut results: Results) {
+        loop {
+            let clock = {
+                let state = self.0.state.borrow();
+                self.0.armed.set(state.near.poll_timeout());
+                state.clock
+            };
+            tokio::select! {
+                result = results.recv() => {
+                    let Some((number, done)) = result else { return };
+                    driver.uplink(NearInput::Done(number, done));
+                }
+                () = clock.wait_until(self.0.armed.get()) => driver.uplink(NearInput::Tick),
+                () = self.0.rearm.notified() => {}
+            }
+        }
+    }
+
+    /// Feeds the content of a request, as fast as it crosses.
+    pub async fn send_content(self, driver: Driver, id: FetchId, mut content: Incoming) {
+        let result = loop {
+            let frame = poll_fn(|cx| Pin::new(&mut content).poll_frame(cx)).await;
+            match frame {
+                None => break Ok(()),
+                Some(Err(_)) => break Err(FetchError::Unsent),
+                // Trailers are dropped.
+                Some(Ok(frame)) => {
+                    let Ok(mut bytes) = frame.into_data() else { continue };
+                    while !bytes.is_empty() {
+                        let Some(room) = self.wait_for_room(id).await else { return };
+                        let piece = bytes.split_to(bytes.len().min(room as usize));
+                        driver.uplink(NearInput::Content(id, piece));
+                    }
+                }
+            }
+        };
+        driver.uplink(NearInput::ContentEnd(id, result));
+    }
+
+    /// How much content there is room for, once there is; `None` if it is not wanted any more.
+    async fn wait_for_room(&self, id: FetchId) -> Option<u64> {
+        loop {
+            let changed = self.0.room.notified();
+            {
+                let mut state = self.0.state.borrow_mut();
+                if !state.near.takes(&OriginOutput::Cancel(id)) {
+                    return None;
+                }
+                let room = state.near.room(id);
+                if room > 0 {
+                    return Some(room);
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Its state and counters, for people.
+    pub fn line(&self) -> UplinkLine {
+        let state = self.0.state.borrow();
+        UplinkLine::new(&state.far, state.near.state(), state.near.report())
+    }
+}
+
+/// One connection with the far end.
+struct Link {
+    uplink: Uplink,
+    driver: Driver,
+    number: u64,
+}
+
+impl Link {
+    async fn run(self, far: FarEnd) {
+        match host::pair::dial(&far.host, far.port).await {
+            Ok(stream) if self.is_current() => {
+                self.driver.uplink(NearInput::Connected);
+                carry(stream, &self).await;
+            }
+            Ok(_) => return,
+            Err(error) => tracing::debug!(%error, far = %far, "cannot connect to the far end"),
+        }
+        if self.is_current() {
+            self.driver.uplink(NearInput::Closed);
+        }
+    }
+
+    fn is_current(&self) -> bool {
+        self.uplink.0.state.borrow().connection == self.number
+    }
+}
+
+impl End for Link {
+    fn receive(&self, bytes: Bytes) {
+        if self.is_current() {
+            self.driver.uplink(NearInput::Received(bytes));
+        }
+    }
+
+    fn transmit(&self) -> Option<Bytes> {
+        if !self.is_current() {
+            return None;
+        }
+        let (bytes, outcome) = {
+            let state = &mut *self.uplink.0.state.borrow_mut();
+            let now = state.clock.now();
+            let bytes = state.near.poll_transmit(now)?;
+            (bytes, self.uplink.drain(&self.driver, state))
+        };
+        self.driver.apply(outcome);
+        Some(bytes)
+    }
+
+    fn may_receive(&self) -> bool {
+        self.uplink.0.state.borrow().near.may_receive()
+    }
+
+    fn is_over(&self) -> bool {
+        let state = self.uplink.0.state.borrow();
+        state.is_over || state.connection != self.number
+    }
+
+    fn changed(&self) -> &Notify {
+        &self.uplink.0.changed
+    }
+}
