@@ -193,6 +193,7 @@ pub(crate) mod tests {
             route: None,
             mesh: None,
             overhear: None,
+            uplink: None,
             store: Store {
                 kind: StoreKind::Disk,
                 path: Some("/var/cache/hearsay".into()),
