@@ -265,7 +265,7 @@ impl Near {
     }
 
     fn take_events(&mut self, now: Instant) {
-        while let Some(event) = self.pair.poll_event() {
+        while let Some(event) = self.pair.poll_event(now) {
             match event {
                 Event::Up => {
                     self.told = None;
