@@ -197,8 +197,8 @@ impl Uplink {
         loop {
             let changed = self.0.room.notified();
             {
-                let mut state = self.0.state.borrow_mut();
-                if !state.near.takes(&OriginOutput::Cancel(id)) {
+                let state = self.0.state.borrow();
+                if !state.near.carries(id) {
                     return None;
                 }
                 let room = state.near.room(id);
