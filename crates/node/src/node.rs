@@ -173,6 +173,7 @@ impl Node {
             lingering: self.cx.lingering.len() as u64,
             exchanges: self.cx.exchanges.len() as u64,
             fetches: (self.cx.pursuits.len() + self.publish.coming()) as u64,
+            stale_inputs: self.cx.events.stale_inputs().clone(),
             store_works: self.cx.store_works(),
             unsynced: self.cx.is_unsynced(),
             index: self.cx.chunks.index().report(),

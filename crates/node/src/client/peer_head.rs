@@ -122,6 +122,7 @@ impl Client {
         self.values.push_back(Value::Accept(id, (peer, request)));
         match cx.transfers.contains_key(&id) {
             true => self.values.push_back(Value::GoesOn(id)),
+            false if !self.misses.is_asking(id) => cx.events.stale(Stale::PeerAnswer),
             false => {
                 let verdict = Judgement::Object;
                 cx.events.emit(|| Event::Head { fetch: id, status: head.status, verdict });

@@ -98,7 +98,7 @@ impl Node {
         match value {
             Value::Ended(id, result) => {
                 if let Err(why) = result {
-                    self.cx.events.emit(|| Event::GiveUp { fetch: id, why });
+                    self.cx.events.emit(|| Event::GiveUp { fetch: id, why: why.into() });
                 }
                 self.ends(id, result);
             }
