@@ -218,6 +218,8 @@ impl Access {
         if caller == Caller::ThisMachine {
             return Ok(());
         }
+        // An IPv6 address may contain an IPv4 one, which a translator dials: both must be
+        // permitted.
         let (spelled, meant) = (to.ip().to_canonical(), plain(to.ip()));
         let is_explicit = matches!(caller, Caller::Explicit | Caller::Tunnel);
         let permitted =

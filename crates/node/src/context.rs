@@ -99,12 +99,14 @@ impl Context {
     pub fn new(config: Config, index: Index) -> Self {
         let memory = config.memory_bytes;
         let mesh = config.mesh.clone().map(|mesh| {
+            // A seed of its own: what peers see must not reveal the numbers of records.
             let seed = blake3::derive_key("hearsay 2026-11 chance of peers", &config.seed);
             Mesh::new(mesh, config.name.clone(), config.profile.id, seed, memory)
         });
         Self {
             ear: Listener::new(&config),
             mesh,
+            // Without a mesh key the secret is the public one, by which sealing would hide nothing.
             sealer: (config.secret != crate::http::OPEN_KEY).then(|| Sealer::new(&config.secret)),
             opener: Opener::new((memory / OPENED_SHARE) as usize),
             via: via(&config),
@@ -114,6 +116,7 @@ impl Context {
             ids: Ids::default(),
             segments: Segments::default(),
             dns: DnsCache::new(),
+            // Shares of the memory: an eighth each for rows and manifests, a quarter for units.
             rows: Rows::new(memory / 8),
             lingering: BTreeSet::new(),
             manifests: Manifests::new(memory / 8),
@@ -125,6 +128,7 @@ impl Context {
             syncs: 0,
             synced: 0,
             trust: Trust::Works,
+            // Until a write fails, the store counts as working.
             report: Report { store_works: true, ..Report::default() },
             exchanges: Exchanges::default(),
             pursuits: Pursuits::default(),

@@ -67,6 +67,7 @@ impl Node {
     /// Handles one event.
     pub fn handle_input(&mut self, now: Instant, input: Input) {
         debug_assert!(self.cx.out.is_empty(), "drain the outputs of one input before the next");
+        // A clock that goes back must not start timers anew.
         self.cx.now = self.cx.now.max(now);
         match input {
             Input::Clock(date) => self.cx.set_clock(date),
@@ -89,9 +90,11 @@ impl Node {
                 self.source.handle_datagram(&mut self.cx, from, &bytes);
             }
         }
+        // What is deferred is done once an input, whatever it was: machines only mark it.
         self.publish.load(&mut self.cx);
         self.object.grant_others(&mut self.cx);
         self.take_turns();
+        // After the turns, which may have published or withdrawn something.
         hints::tell(&mut self.cx);
         self.cx.talk();
     }
@@ -201,6 +204,7 @@ impl Node {
         match input {
             OriginInput::Head(fetch, status, headers) => {
                 match self.source.transfer_of(&self.cx, fetch) {
+                    // A fetch may be a second request of a transfer, for the rest of its body.
                     Some(id) => self.head(id, status, headers),
                     None => self.cx.events.stale(Stale::OriginHead),
                 }
@@ -266,6 +270,7 @@ impl Node {
                 self.client.handle_row(&mut self.cx, key, bytes.as_deref());
             }
             StoreInput::RowUnread(LIST) => self.publish.handle_list_unread(&mut self.cx),
+            // A row that cannot be read counts as absent: its object is fetched again.
             StoreInput::RowUnread(key) => {
                 self.publish.handle_row(&mut self.cx, key, None);
                 self.client.handle_row(&mut self.cx, key, None);
@@ -279,6 +284,7 @@ impl Node {
                 if !done {
                     self.cx.store_failed();
                 }
+                // A ticket is of one of the three; each recognises its own.
                 if !self.object.handle_changed(&mut self.cx, ticket, done)
                     && !self.publish.handle_changed(&mut self.cx, ticket, done)
                 {
@@ -297,6 +303,7 @@ impl Node {
                 self.cx.chunks.handle_entries(segment, entries, &mut self.cx.out);
             }
             StoreInput::Rewritten(segment, moved) => {
+                // Moved units are durable only after a sync.
                 self.cx.dirty();
                 self.cx.chunks.handle_rewritten(segment, moved, &mut self.cx.out);
             }

@@ -43,6 +43,7 @@ impl Supplies {
     ) -> Map<ChunkId, u32> {
         let mut listed = Map::default();
         let Some(peer_reader) = cx.exchanges.peer_reader(id) else { return listed };
+        // Only segments that the peer was sent can list what it wants.
         let (told, latest) = (peer_reader.segment, peer_reader.claimed);
         let mut found = latest;
         let mut names: Set<ChunkId> = wants.iter().map(|want| want.name).collect();
@@ -63,6 +64,7 @@ impl Supplies {
             }
         }
         if let Some(peer_reader) = cx.exchanges.supplying_mut(id) {
+            // The next wants are likely to be in the same segment.
             peer_reader.claimed = found;
         }
         listed

@@ -24,6 +24,7 @@ impl Client {
         cx.report.asks_in += 1;
         let Some(mesh) = &mut cx.mesh else { return };
         let request = ask.request;
+        // All that needs the message is computed first, because `understand` consumes it.
         let known = self.supplies.get(peer, request).is_some();
         let is_full = self.supplies.of(peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
@@ -35,9 +36,12 @@ impl Client {
         let Some(client) = address.filter(|_| !known) else { return };
         let understood = understand(cx, peer, client, ask);
         let outcome = match understood {
+            // The order matters: a loop is answered as such even by a router that is full, so that
+            // the other asks elsewhere.
             _ if loops => Outcome::Loop,
             _ if is_full => Outcome::Busy,
             None => Outcome::Malformed,
+            // A head of this size would not fit into a message to the next hop.
             Some(_) if large => Outcome::Busy,
             Some(ask) if self.has_room_for(cx, peer, cost_of_ask(size)) => {
                 let Some(mesh) = &mut cx.mesh else { return };
@@ -49,6 +53,7 @@ impl Client {
                 self.supplies.charge(cx, id);
                 return self.look(cx, id);
             }
+            // Busy, not refused: the peer then asks another router or the origin.
             Some(_) => {
                 cx.report.asks_short += 1;
                 Outcome::Busy
@@ -62,12 +67,16 @@ impl Client {
 fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Option<Ask> {
     let size = size_of_ask(&ask);
     let uri: Uri = ask.uri.parse().ok()?;
+    // Peers fetch only plain HTTP for one another; anything else has no cacheable answer.
     let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http"))?;
     let target = Target::new(authority, uri.path_and_query())?;
     let mut headers = http::headers(&ask.fields)?;
+    // A hostile peer may send fields that an honest one strips.
     http::strip_hop_by_hop(&mut headers);
+    // The URI has the host; a second one might contradict it.
     headers.remove(header::HOST);
     http::add_via(&mut headers, Version::HTTP_11, &cx.via);
+    // By name: an address that the peer found may lead elsewhere from here.
     let dial = Dial::Name(target.host().to_owned(), target.port());
     let trail = Trail {
         size,
@@ -79,6 +88,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
         have: ask.have,
         manifest_credit: ask.manifest_credit,
         given: 0,
+        // A peer may ask for any credit, but we buffer only so much for it.
         credit: i64::from(ask.credit.min(CREDIT_MAX)),
         sparing: ask.sparing,
         upstream: String::new(),
@@ -87,6 +97,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
         asker: Asker::Peer(peer, ask.request),
         trail,
         method: Method::GET,
+        // Peers get only what everyone may have.
         key: target.key(&cx.config.secret, Audience::Everyone),
         target,
         named: None,

@@ -36,6 +36,8 @@ impl Client {
         if request.method == Method::CONNECT {
             return self.tunnel(cx, id, &request);
         }
+        // Access is checked last, because it needs the target; the engine refuses before the driver
+        // dials.
         match understand(request, &cx.via, &cx.config) {
             Err(why) => {
                 self.refuse(cx, id, why);
@@ -100,13 +102,16 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, Fault
     let Request { method, uri, version, mut headers, has_body, client, at_home, entrance, .. } =
         request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
+    // An intercepted client has chosen an address: no other is dialled for it.
     let dial = match entrance {
         Entrance::Intercepted(dialled) => Dial::Address(dialled),
         Entrance::Explicit => Dial::Name(target.host().to_owned(), target.port()),
     };
     let upgrade = http::wants_upgrade(&headers);
+    // `Upgrade` is hop by hop, and would be stripped with the others.
     let upgrades = headers.get(header::UPGRADE).cloned().filter(|_| upgrade);
     http::strip_hop_by_hop(&mut headers);
+    // The target replaces it; it is made anew for the origin.
     headers.remove(header::HOST);
     // The body is forwarded as it arrives, without waiting for a 100 (Continue).
     headers.remove(header::EXPECT);
@@ -118,6 +123,8 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, Fault
     // Content, or a connection to be upgraded, can be sent only once: there is no second attempt.
     let repeatable = !has_body && !upgrade;
     let may_turn_home = at_home && repeatable && may_be_shared(&target, &config.access);
+    // Answers to this machine's own programs may come from places that others cannot reach: they
+    // are kept apart.
     let exempt = at_home && !may_turn_home;
     let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
     let key = target.key(&config.secret, audience);
@@ -138,6 +145,7 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, Fault
         upgrade,
         alone: false,
         cookies: HeaderMap::new(),
+        // An intercepted connection may lead anywhere, until its address is found to be the host's.
         verified: entrance == Entrance::Explicit,
     })
 }

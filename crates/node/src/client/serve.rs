@@ -224,6 +224,8 @@ impl Reading<'_> {
     /// Takes bytes from an object that is still being fetched, up to what has arrived.
     fn step_growing(&mut self, fetch: FetchId, position: u64, count: u64) -> Step {
         let Some(incoming) = self.cx.transfers.get(&fetch) else { return Step::Abort };
+        // A length that only a peer has told may be false: the last byte waits for proof (decision
+        // 0023).
         let end = incoming.frontier().min(incoming.limit());
         if position >= end {
             return Step::Wait;
@@ -260,6 +262,7 @@ impl Reading<'_> {
         let State::ClientReader(client_reader) = &mut exchange.state else { return Step::Wait };
         let Some(cursor) = &client_reader.cursor else { return Step::Wait };
         let (entry, offset) = (cursor.segment.entries[cursor.entry], cursor.offset);
+        // Units read ahead may have been skipped, because they arrived another way.
         while client_reader.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
             client_reader.ahead.pop_front();
         }
@@ -267,6 +270,7 @@ impl Reading<'_> {
         let mut clear = client_reader.clear.take().filter(|(of, _)| *of == entry);
         if clear.is_none() {
             let ahead = client_reader.ahead.front().map(|(_, bytes)| bytes.clone());
+            // First what was read for this reader: the cache may have evicted it already.
             if let Some(unit) = ahead.or_else(|| self.cx.chunks.get(&entry.id)) {
                 let opened = self.cx.opener.unseal(self.cx.sealer.as_ref(), &entry, unit);
                 clear = opened.map(|unit| (entry, unit));
@@ -279,6 +283,7 @@ impl Reading<'_> {
             let from = (position - cursor.offset) as usize;
             let to = unit.len().min(from + count as usize);
             let bytes = unit.slice(from..to);
+            // Where the bytes came from is asked now, because an eviction forgets it.
             if self.cx.ear.is_some()
                 && self.cx.chunks.provenance(&entry.id) == Some(Provenance::Overheard)
             {
@@ -292,6 +297,7 @@ impl Reading<'_> {
             }
             return Step::Send(bytes);
         }
+        // The disk reads a run of units at once, as far as the client can take them.
         let units = cursor.entries().iter().map(|entry| (entry.id, entry.length));
         let wanted = self.cx.chunks.want(
             units,
@@ -302,6 +308,7 @@ impl Reading<'_> {
             &mut self.cx.out,
         );
         client_reader.waits = wanted;
+        // The unit is gone from the store: peers or the origin still have it.
         if !wanted {
             let unit = Unit::listed(&entry, offset + u64::from(entry.length));
             self.values.push_back(Value::Missing(self.id, (entry.id, unit)));
@@ -397,6 +404,7 @@ impl Reading<'_> {
             repaired_bytes: repaired,
             source: source.map(|hello| hello.name.clone()).unwrap_or_default(),
         };
+        // The oldest makes room: the list is for a person who looks at it.
         if self.cx.report.recent.len() >= RECENT_MAX {
             self.cx.report.recent.remove(0);
         }

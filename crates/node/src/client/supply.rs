@@ -266,6 +266,7 @@ impl Supplies {
         if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
             turns.rotate_left(first);
         }
+        // Manifests first: they are small, and the peer can ask for units only after them.
         for id in &turns {
             while self.tell_segment(cx, *id) {}
         }
@@ -280,6 +281,7 @@ impl Supplies {
             if sent > 0 {
                 self.last_turn = id;
             }
+            // It may have more: it goes to the end of the line.
             if sent >= TURN_BYTES {
                 turns.push_back(id);
             } else {
@@ -307,6 +309,7 @@ impl Supplies {
         let digest = Segment::digest(&bytes);
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return false };
         let State::PeerReader(peer_reader) = &mut exchange.state else { return false };
+        // A segment that was cut here has no signature yet.
         let signature = signed.signature.unwrap_or_else(|| {
             mesh.peers.sign(&peer::segment_signed(&peer_reader.record, &digest))
         });
@@ -373,6 +376,7 @@ impl Supplies {
         let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return 0 };
         peer_reader.wants.pop_front();
         peer_reader.ahead.retain(|(name, _)| *name != want.name);
+        // The peer counts where its bytes come from, for its own report.
         let source = match peer_reader.source {
             Source::Closed(_) => peer::Source::Held,
             Source::Incoming(fetch) if cx.pursuits.is_at_origin(fetch) => peer::Source::Origin,
@@ -395,6 +399,7 @@ impl Supplies {
                 mesh.peers.send_chunk(cx.now, peer, head, part);
             }
         }
+        // A want that asked for nothing still takes its turn, so that the loop ends.
         sent.max(1)
     }
 
@@ -414,6 +419,7 @@ impl Supplies {
         let peer_reader = cx.exchanges.peer_reader(id)?;
         let units = readable(peer_reader);
         let listed = !peer_reader.unlisted.contains(&want.name);
+        // What a read brings is charged to the peer: without room, it waits for its turn.
         let Some(most) = self.room_to_read(cx, id, READ_BYTES) else {
             self.budget.wait(id);
             return Some(Sent::Later);
@@ -436,6 +442,7 @@ impl Supplies {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let State::PeerReader(peer_reader) = &exchange.state else { return };
         let Some(fetch_id) = peer_reader.source.incoming() else { return };
+        // Bytes without a unit come last: a peer that still wants units has not got to them.
         if peer_reader.flow.is_some() || !peer_reader.wants.is_empty() {
             return;
         }
@@ -450,6 +457,7 @@ impl Supplies {
         ask.trail.given = from;
         let state = State::ClientReader(Box::new(client_reader));
         let Some(mesh) = &mut cx.mesh else { return };
+        // The bytes are read like a client's body, by an exchange of their own.
         let flow = mesh.draw_exchange();
         let credit = ask.trail.credit;
         cx.exchanges.insert(flow, Exchange { ask, credit, state });

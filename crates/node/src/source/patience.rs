@@ -51,12 +51,15 @@ impl Source {
         let patience =
             if is_relay_without_route { RELAY_NO_ROUTE_TIMEOUT } else { NO_ROUTE_TIMEOUT };
         let lost_route_at = pursuit.lost_route_at.is_some_and(|since| cx.now - since > patience);
+        // Units may still arrive although no route is known: then the transfer lives.
         if lost_route_at && silent > patience {
             return self.ends(id, Err(FetchError::NoRoute));
         }
         match pursuit.via {
+            // What is only passed on cannot go on elsewhere.
             Upstream::Nobody if pursuit.quest.goal == Goal::Pass => {}
             Upstream::Nobody => {
+                // Routes may have changed: those that failed are tried again.
                 pursuit.tried.clear();
                 self.ask_next(cx, id);
             }
@@ -93,6 +96,7 @@ impl Source {
         if mute && first && self.may_ask_another(cx, id) {
             self.ask_another(cx, id, NextSource::Mute);
         } else if mute && first && may_race {
+            // With no other peer left, the origin may answer sooner than the mute one.
             cx.pursuits.entry(id).and_modify(|pursuit| pursuit.origin_raced = true);
             self.ask_another(cx, id, NextSource::Mute);
         } else if awaits
