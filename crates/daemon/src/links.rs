@@ -11,7 +11,7 @@ use crate::connections::ACCEPT_PAUSE;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use host::clock::Clock;
 use host::parting::part;
-use host::peers::{self, Port};
+use host::peers::{self, PeerListener};
 use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, Farewells, LINGER, Place, Places};
 use node::driver::{LinkBuffer, READ_MAX};
 use node::{LinkId, LinkInput, LinkOutput};
@@ -107,7 +107,7 @@ impl Links {
     }
 
     /// Accepts peers; never returns.
-    pub async fn accept(self, mut port: Port, tell: impl Tell) {
+    pub async fn accept(self, mut port: PeerListener, tell: impl Tell) {
         loop {
             match port.accept().await {
                 Ok((stream, peer)) => {
@@ -629,7 +629,7 @@ mod tests {
             let mut bench = Bench::new().await;
             let port = bench.listener.local_addr().unwrap().port();
             bench.listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let own = Port::new("lo".into(), port);
+            let own = PeerListener::new("lo".into(), port);
             let accepting = spawn_local(bench.links.clone().accept(own, bench.engine.clone()));
             let mut peers = Vec::new();
             for _ in 0..2 * links::FAREWELLS_MAX {
@@ -653,7 +653,7 @@ mod tests {
             let mut bench = Bench::new().await;
             let port = bench.listener.local_addr().unwrap().port();
             bench.listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let own = Port::new("lo".into(), port);
+            let own = PeerListener::new("lo".into(), port);
             let accepting = spawn_local(bench.links.clone().accept(own, bench.engine.clone()));
             for id in [1, 3] {
                 let peer = dial_until_open(port).await;
