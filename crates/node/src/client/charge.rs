@@ -120,5 +120,5 @@ fn takes(exchange: &Exchange) -> u64 {
         }
         _ => TRANSFER_COST,
     };
-    REQUEST_COST + exchange.ask.trail.size + more
+    REQUEST_COST + exchange.ask.peer_hops.size + more
 }

@@ -183,7 +183,7 @@ impl Client {
         }
         for waiter in waiters {
             let Some(exchange) = cx.exchanges.get_mut(waiter) else { continue };
-            exchange.ask.trail.upstream.clone_from(&fetch.status_line);
+            exchange.ask.peer_hops.upstream.clone_from(&fetch.status_line);
             // The 304 was for one request's fields; this one may select another variant.
             if http::selects(&fresh, &exchange.ask.headers) {
                 let forwarded = Some("fwd=stale; fwd-status=304".to_owned());

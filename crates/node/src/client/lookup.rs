@@ -67,7 +67,7 @@ impl Client {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let ask = &exchange.ask;
         // A resumed transfer must go on with the same record, fresh or not.
-        if let Some(resume) = ask.trail.resume {
+        if let Some(resume) = ask.peer_hops.resume {
             return self.take_up(cx, id, resume, row);
         }
         if let Some(name) = ask.named {
@@ -187,7 +187,7 @@ impl Client {
         // If the peer that we asked waits for this request itself, waiting for its answer would be
         // a deadlock.
         let asked = cx.pursuits.get(&fetch_id).and_then(Pursuit::peer);
-        if asked.is_some_and(|peer| ask.trail.visited.contains(&peer)) {
+        if asked.is_some_and(|peer| ask.peer_hops.visited.contains(&peer)) {
             return None;
         }
         match &miss.stage {
@@ -225,7 +225,7 @@ impl Client {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         // The asker has the content: only the head is sent, and no unit is needed.
         let known = match exchange.peer() {
-            Some(_) => exchange.ask.trail.have == Some(record.id),
+            Some(_) => exchange.ask.peer_hops.have == Some(record.id),
             None => http::not_modified(&exchange.ask.headers, &record),
         };
         let needs_content = exchange.ask.method == Method::GET && record.length > 0 && !known;
@@ -291,7 +291,7 @@ impl Client {
             let Some(exchange) = cx.exchanges.get_mut(&waiter) else { continue };
             if matches!(exchange.state, State::Waiting(fetch) if fetch == id) {
                 exchange.ask.alone = true;
-                exchange.ask.trail.to_gateway = true;
+                exchange.ask.peer_hops.to_gateway = true;
                 let old = old.clone().filter(|old| selects(old, &exchange.ask.headers));
                 self.miss(cx, waiter, old, Forward::UriMiss);
             }

@@ -206,8 +206,8 @@ impl Misses {
     ) -> Vec<ExchangeId> {
         let (now, right) = (cx.date(), cx.clock_right());
         let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
-        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
-        let manifest_credit = fetch.ask.trail.manifest_credit.max(MANIFEST_CREDIT);
+        let next = fetch.ask.peer_hops.resume.map_or(0, |resume| resume.segment);
+        let manifest_credit = fetch.ask.peer_hops.manifest_credit.max(MANIFEST_CREDIT);
         let inflow = Listing::from(next, manifest_credit);
         let mut incoming = Incoming::new(head.record, status, headers, (now, right), inflow);
         incoming.announced = head.length;
@@ -255,8 +255,8 @@ impl Misses {
         let asking = |miss: &&mut Miss| matches!(miss.stage, Stage::Asking);
         let Some(fetch) = self.all.get_mut(&id).filter(asking) else { return };
         fetch.status_line.clone_from(&head.status_line);
-        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
-        let manifest_credit = fetch.ask.trail.manifest_credit.max(MANIFEST_CREDIT);
+        let next = fetch.ask.peer_hops.resume.map_or(0, |resume| resume.segment);
+        let manifest_credit = fetch.ask.peer_hops.manifest_credit.max(MANIFEST_CREDIT);
         let (inflow, headers) =
             (Listing::from(next, manifest_credit), named::headers(name, &root.encode()));
         let mut incoming = Incoming::new(head.record, StatusCode::OK, headers, came, inflow);

@@ -9,7 +9,7 @@ use crate::exchanges::peer_reader::REQUESTS_MAX;
 use crate::http::{Audience, Target};
 use crate::input::Entrance;
 use crate::output::Dial;
-use crate::request::{Ask, Asker, FIELDS_MAX, Trail};
+use crate::request::{Ask, Asker, FIELDS_MAX, PeerHops};
 use crate::{http, named};
 use ::http::{HeaderMap, Method, Uri, Version, header};
 use std::net::IpAddr;
@@ -47,7 +47,7 @@ impl Client {
                 let Some(mesh) = &mut cx.mesh else { return };
                 let id = mesh.draw_exchange();
                 self.supplies.requests.insert((peer, request), id);
-                let (credit, url) = (ask.trail.credit, || ask.target.to_string());
+                let (credit, url) = (ask.peer_hops.credit, || ask.target.to_string());
                 cx.events.emit(|| Event::Request { exchange: id, peer: Some(peer), url: url() });
                 cx.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
                 self.supplies.charge(cx, id);
@@ -78,7 +78,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
     http::add_via(&mut headers, Version::HTTP_11, &cx.via);
     // By name: an address that the peer found may lead elsewhere from here.
     let dial = Dial::Name(target.host().to_owned(), target.port());
-    let trail = Trail {
+    let peer_hops = PeerHops {
         size,
         visited: ask.visited,
         hops: ask.hops,
@@ -95,7 +95,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
     };
     let ask = Ask {
         asker: Asker::Peer(peer, ask.request),
-        trail,
+        peer_hops,
         method: Method::GET,
         // Peers get only what everyone may have.
         key: target.key(&cx.config.secret, Audience::Everyone),

@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::http::{Audience, Target};
 use crate::input::{Config, Entrance, ExchangeId, FetchError, Request};
 use crate::output::{ClientOutput, Dial, Output};
-use crate::request::{Ask, Asker, MANIFEST_CREDIT, Trail};
+use crate::request::{Ask, Asker, MANIFEST_CREDIT, PeerHops};
 use crate::{http, named};
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, Uri, header};
@@ -130,7 +130,11 @@ fn understand(request: Request, via: &str, config: &Config) -> Result<Ask, Fault
     let key = target.key(&config.secret, audience);
     Ok(Ask {
         asker: Asker::Client,
-        trail: Trail { hops: HOPS_MAX, manifest_credit: MANIFEST_CREDIT, ..Trail::default() },
+        peer_hops: PeerHops {
+            hops: HOPS_MAX,
+            manifest_credit: MANIFEST_CREDIT,
+            ..PeerHops::default()
+        },
         method,
         target,
         key,

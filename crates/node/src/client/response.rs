@@ -57,7 +57,7 @@ impl Client {
         // A cache must state the age, or the next cache takes the response for new (RFC 9111 §5.1).
         headers.insert(header::AGE, HeaderValue::from(http::age(record, cx.date())));
         exchange.ask.set_cookies(&mut headers);
-        add_upstream(&mut headers, &exchange.ask.trail.upstream);
+        add_upstream(&mut headers, &exchange.ask.peer_hops.upstream);
         http::add_via(&mut headers, Version::HTTP_11, &cx.via);
         let counts = &mut cx.report.requests;
         *(match forwarded {

@@ -374,8 +374,8 @@ impl Reading<'_> {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
         let Some((peer, request)) = exchange.peer() else { return };
         self.cx.report.relayed_opaque_bytes += bytes.len() as u64;
-        let mut offset = exchange.ask.trail.given;
-        exchange.ask.trail.given += bytes.len() as u64;
+        let mut offset = exchange.ask.peer_hops.given;
+        exchange.ask.peer_hops.given += bytes.len() as u64;
         for part in bytes.chunks(Message::BYTES_MAX) {
             self.cx.say(peer, Message::Bytes(request, offset, part.to_vec()));
             offset += part.len() as u64;

@@ -79,7 +79,7 @@ impl Supplies {
     pub fn begin(&self, cx: &mut Context, id: ExchangeId, source: Source, record: RecordId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let Some((peer, _)) = exchange.peer() else { return };
-        let peer_reader = PeerReader::new(peer, &exchange.ask.trail, source, record, cx.now);
+        let peer_reader = PeerReader::new(peer, &exchange.ask.peer_hops, source, record, cx.now);
         exchange.state = State::PeerReader(Box::new(peer_reader));
         cx.turns.ready(id);
     }

@@ -54,8 +54,8 @@ impl Client {
         detail: &str,
     ) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
-        let confirmed = exchange.ask.trail.have == Some(record.id);
-        let upstream = exchange.ask.trail.upstream.clone();
+        let confirmed = exchange.ask.peer_hops.have == Some(record.id);
+        let upstream = exchange.ask.peer_hops.upstream.clone();
         let length = Some(record.length);
         if !self.supplies.say_head(cx, id, record, length, confirmed, (detail, &upstream)) {
             // The head is larger than any message may be: the peer has to ask elsewhere.
@@ -85,7 +85,7 @@ impl Client {
         }
         self.supplies.begin(cx, id, Source::Incoming(fetch_id), record.id);
         let manifest_credit =
-            cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.manifest_credit);
+            cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.peer_hops.manifest_credit);
         self.values.push_back(Value::Join(
             fetch_id,
             Reader::new(id, false, 0),
@@ -137,8 +137,8 @@ impl Client {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let State::PeerReader(peer_reader) = &mut exchange.state else {
             // A peer that resumes a transfer may grant credit before it gets an answer.
-            exchange.ask.trail.manifest_credit =
-                exchange.ask.trail.manifest_credit.max(manifest_credit);
+            exchange.ask.peer_hops.manifest_credit =
+                exchange.ask.peer_hops.manifest_credit.max(manifest_credit);
             return self.credit(cx, id, u64::from(bytes));
         };
         peer_reader.moved = cx.now;
@@ -316,7 +316,7 @@ impl Supplies {
         peer_reader.segment += 1;
         peer_reader.told = signed.segment.closing.is_some();
         // A small object fits into one round trip: its first units are sent without a want.
-        if signed.segment.number == 0 && !exchange.ask.trail.sparing {
+        if signed.segment.number == 0 && !exchange.ask.peer_hops.sparing {
             let unsolicited = unsolicited(&signed.segment).into_iter();
             peer_reader.wants.extend(unsolicited.map(|(name, unit)| unit.want(name)));
         }
@@ -454,12 +454,12 @@ impl Supplies {
         let pieces = [Piece::Object(from..end)].into();
         let client_reader = ClientReader::new(Source::Incoming(fetch_id), incoming.record, pieces);
         let mut ask = exchange.ask.clone();
-        ask.trail.given = from;
+        ask.peer_hops.given = from;
         let state = State::ClientReader(Box::new(client_reader));
         let Some(mesh) = &mut cx.mesh else { return };
         // The bytes are read like a client's body, by an exchange of their own.
         let flow = mesh.draw_exchange();
-        let credit = ask.trail.credit;
+        let credit = ask.peer_hops.credit;
         cx.exchanges.insert(flow, Exchange { ask, credit, state });
         if let Some(peer_reader) = cx.exchanges.supplying_mut(id) {
             peer_reader.flow = Some(flow);

@@ -230,17 +230,17 @@ impl Pursuit {
         own: NodeId,
         from: Option<(Resume, u64)>,
     ) -> Get {
-        let trail = &self.quest.ask.trail;
-        let manifest_credit = trail.manifest_credit.max(MANIFEST_CREDIT);
+        let peer_hops = &self.quest.ask.peer_hops;
+        let manifest_credit = peer_hops.manifest_credit.max(MANIFEST_CREDIT);
         let (resume, manifest_credit) = match from {
             Some((resume, covered)) => (Some(resume), manifest_credit.max(covered)),
-            None => (trail.resume, manifest_credit),
+            None => (peer_hops.resume, manifest_credit),
         };
         Get {
             request,
             // `visited` ends loops; this ends chains that are too long to be of use.
-            hops: trail.hops - 1,
-            visited: trail.visited.iter().copied().chain([own]).collect(),
+            hops: peer_hops.hops - 1,
+            visited: peer_hops.visited.iter().copied().chain([own]).collect(),
             merge: !self.quest.ask.alone,
             per_hop,
             resume,

@@ -102,8 +102,8 @@ impl Source {
     /// Begins a request. A peer is chosen at the transfer's next turn.
     pub fn begin(&mut self, cx: &mut Context, id: FetchId, quest: Quest) {
         let pursuit = Pursuit {
-            to_gateway: quest.ask.trail.to_gateway,
-            sparing: quest.ask.trail.sparing,
+            to_gateway: quest.ask.peer_hops.to_gateway,
+            sparing: quest.ask.peer_hops.sparing,
             via: Upstream::Next,
             tried: Vec::new(),
             previous: None,
