@@ -39,7 +39,7 @@ pub const STORE_RETRY: Duration = Duration::from_secs(30);
 /// as units fit in memory, at some 100 bytes each.
 const OPENED_SHARE: u64 = 16 * 1024;
 /// Units that arrive before they are wanted take at most the memory divided by this.
-const EARLY_SHARE: u64 = 32;
+const UNSOLICITED_SHARE: u64 = 32;
 
 /// In a window, overheard bytes of a unit count this many times less than missing ones. So a reader
 /// that lacks little requests all of it at once.
@@ -122,7 +122,7 @@ impl Context {
             manifests: Manifests::new(memory / 8),
             published: Published::default(),
             chunks: Chunks::new(index, memory / 4),
-            in_flight: InFlight::new(memory / EARLY_SHARE),
+            in_flight: InFlight::new(memory / UNSOLICITED_SHARE),
             turns: Turns::default(),
             sync_at: None,
             syncs: 0,

@@ -136,7 +136,7 @@ impl Objects {
                 ear.want(cx.now, name, unit.length);
             }
             // The unit may have overtaken the manifest on the other connection.
-            let early = cx.in_flight.early.take(&name);
+            let early = cx.in_flight.unsolicited.take(&name);
             let Some(incoming) = cx.transfers.get_mut(&id) else { return };
             incoming.granted += u64::from(unit.length);
             self.count_unsolicited(cx, id, &name, unit);

@@ -125,7 +125,7 @@ impl Objects {
             incoming.granted += u64::from(unit.length);
             cx.in_flight.begin(name, id, unit);
             // The unit came before its listing: it is here already.
-            if let Some(bytes) = cx.in_flight.early.take(&name) {
+            if let Some(bytes) = cx.in_flight.unsolicited.take(&name) {
                 early.push((name, bytes));
                 continue;
             }

@@ -81,7 +81,7 @@ impl Objects {
             // The unit may have overtaken the manifest, which comes by another connection.
             let whole = bytes.len() as u32 == total;
             return match whole && content::name(&bytes) == *name {
-                true => cx.in_flight.early.keep(*name, bytes),
+                true => cx.in_flight.unsolicited.keep(*name, bytes),
                 false if whole => cx.expel(peer, Misbehaviour::FalseUnit),
                 false => cx.events.stale(Stale::Chunk),
             };
