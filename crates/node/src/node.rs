@@ -154,7 +154,7 @@ impl Node {
                 .as_ref()
                 .map(|mesh| mesh.peers.refused.clone())
                 .unwrap_or_default(),
-            asked_bytes: self.client.supplies.budget.used(),
+            asked_bytes: self.client.peer_readers.budget.used(),
             backlog_bytes: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlogs() as u64),
             units_on_their_way: self.cx.in_flight.len() as u64,
             early_bytes: self.cx.in_flight.unsolicited.bytes,
@@ -348,8 +348,8 @@ impl Node {
         self.client.end_idle(&mut self.cx);
         self.object.grant_anew(&mut self.cx);
         let bodies = self.source.look_after_bodies(&mut self.cx);
-        let supplies = !self.client.supplies.requests.is_empty();
-        if !ids.is_empty() || supplies || bodies {
+        let peer_readers = !self.client.peer_readers.requests.is_empty();
+        if !ids.is_empty() || peer_readers || bodies {
             self.source.look_again(self.cx.now);
         }
     }

@@ -1,6 +1,6 @@
 //! Checks the lengths that a peer claims for units against the manifest that it was sent.
 
-use super::supplies::Supplies;
+use super::peer_readers::PeerReaders;
 use crate::catalogue::Signed;
 use crate::context::Context;
 use crate::exchanges::exchange::State;
@@ -13,7 +13,7 @@ use wire::peer::{Message, Want};
 /// A peer usually wants units of the latest segments: at most this many segments back are searched.
 const SEGMENTS_MAX: u32 = 64;
 
-impl Supplies {
+impl PeerReaders {
     /// Drops wants whose length the manifest contradicts and tells the peer that it cannot have
     /// them. Marks those that no segment in memory lists.
     pub fn check_wants(&self, cx: &mut Context, id: ExchangeId, wants: Vec<Want>) -> Vec<Want> {

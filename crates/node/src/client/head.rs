@@ -137,7 +137,7 @@ impl Client {
         cx.report.requests.pass += 1;
         cx.report.not_stored.of(reason).responses += 1;
         if cx.exchanges[&client].peer().is_some() {
-            if !self.supplies.say_opaque(cx, client, status, &headers, length) {
+            if !self.peer_readers.say_opaque(cx, client, status, &headers, length) {
                 self.dismiss(cx, client, Outcome::Busy);
             }
         } else {

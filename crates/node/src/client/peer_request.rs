@@ -25,8 +25,8 @@ impl Client {
         let Some(mesh) = &mut cx.mesh else { return };
         let request = ask.request;
         // All that needs the message is computed first, because `understand` consumes it.
-        let known = self.supplies.get(peer, request).is_some();
-        let is_full = self.supplies.of(peer).count() >= REQUESTS_MAX;
+        let known = self.peer_readers.get(peer, request).is_some();
+        let is_full = self.peer_readers.of(peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
         let address = mesh.peers.address(peer);
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
@@ -46,11 +46,11 @@ impl Client {
             Some(ask) if self.has_room_for(cx, peer, cost_of_ask(size)) => {
                 let Some(mesh) = &mut cx.mesh else { return };
                 let id = mesh.draw_exchange();
-                self.supplies.requests.insert((peer, request), id);
+                self.peer_readers.requests.insert((peer, request), id);
                 let (credit, url) = (ask.peer_hops.credit, || ask.target.to_string());
                 cx.events.emit(|| Event::Request { exchange: id, peer: Some(peer), url: url() });
                 cx.exchanges.insert(id, Exchange { ask, credit, state: State::Looking });
-                self.supplies.charge(cx, id);
+                self.peer_readers.charge(cx, id);
                 return self.look(cx, id);
             }
             // Busy, not refused: the peer then asks another router or the origin.

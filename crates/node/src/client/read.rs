@@ -90,12 +90,12 @@ impl Client {
                     peer_reader.ahead = ahead.collect();
                     // A unit that the peer named with a wrong length could not be read: it is told
                     // so.
-                    self.supplies.lose_unread(cx, id, arrived.unread);
+                    self.peer_readers.lose_unread(cx, id, arrived.unread);
                 }
                 _ => continue,
             }
             // What was reserved for the read is now held, or free.
-            self.supplies.charge(cx, id);
+            self.peer_readers.charge(cx, id);
             cx.turns.ready(id);
         }
     }

@@ -156,7 +156,7 @@ impl Client {
     /// Reports that the origin could not be reached or gave no valid response (RFC 9209 names the
     /// error).
     pub fn unreachable(&mut self, cx: &mut Context, id: ExchangeId, error: Option<FetchError>) {
-        if self.dismiss(cx, id, super::supply::outcome(error)) {
+        if self.dismiss(cx, id, super::serve_peer::outcome(error)) {
             return;
         }
         let is_unreadable = error == Some(FetchError::Malformed);

@@ -68,7 +68,7 @@ impl Node {
             Message::Get(ask) => {
                 self.client.peer_asks(cx, peer, *ask);
                 // From now on a peer waits for our progress: the timer that checks it must run.
-                if !self.client.supplies.requests.is_empty() {
+                if !self.client.peer_readers.requests.is_empty() {
                     self.source.look_again(cx.now);
                 }
             }
@@ -109,7 +109,7 @@ impl Node {
             Message::Credit(request, ..)
             | Message::Want(request, _)
             | Message::CancelWant(request, _)
-            | Message::Cancel(request) => match self.client.supplies.get(peer, request) {
+            | Message::Cancel(request) => match self.client.peer_readers.get(peer, request) {
                 Some(id) => self.client.peer_says(cx, id, message),
                 None => cx.events.stale(Stale::PeerRequest),
             },

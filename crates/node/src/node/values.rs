@@ -73,7 +73,7 @@ impl Node {
             // The request reads another source now: what it holds is charged to the peer anew.
             Value::Reopened(reader, id) => {
                 cx.exchanges.reopen(reader, id);
-                self.client.supplies.charge(cx, reader);
+                self.client.peer_readers.charge(cx, reader);
             }
             // The reader waits until the origin has sent the missing range.
             Value::Mends(reader, id) => cx.exchanges.with_serving(reader, |client_reader| {

@@ -46,7 +46,7 @@ impl Client {
     pub fn go_on(&mut self, cx: &mut Context, id: ExchangeId, before: Option<u64>) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let incoming = match &mut exchange.state {
-            State::PeerReader(_) => return self.supplies.supply(cx, id, &mut self.values),
+            State::PeerReader(_) => return self.peer_readers.supply(cx, id, &mut self.values),
             State::ClientReader(client_reader) => {
                 let incoming = client_reader.source.incoming();
                 let pursuit = incoming.and_then(|fetch| cx.pursuits.get(&fetch));
@@ -95,7 +95,7 @@ impl Client {
 
     /// The response is complete.
     pub fn finish(&mut self, cx: &mut Context, id: ExchangeId) {
-        if !self.supplies.end(cx, id, Outcome::Complete) {
+        if !self.peer_readers.end(cx, id, Outcome::Complete) {
             self.reading(cx, id).remember();
             cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
         }
@@ -120,13 +120,13 @@ impl Client {
         if !cx.exchanges.contains_key(&id) {
             return;
         }
-        if !self.supplies.end(cx, id, Outcome::Truncated) {
+        if !self.peer_readers.end(cx, id, Outcome::Truncated) {
             cx.out.push_back(Output::Client(ClientOutput::Abort(id)));
         }
         // Loose bytes for a peer belong to its request: that one ends too.
         let of = cx.exchanges.get(&id).filter(|exchange| exchange.flows());
         let told = of.and_then(|exchange| exchange.peer());
-        let told = told.and_then(|(peer, request)| self.supplies.get(peer, request));
+        let told = told.and_then(|(peer, request)| self.peer_readers.get(peer, request));
         self.close_exchange(cx, id, RequestEnd::Broken);
         if let Some(told) = told {
             self.leave(cx, told, RequestEnd::Broken);
@@ -152,14 +152,14 @@ impl Client {
     fn close_exchange(&mut self, cx: &mut Context, id: ExchangeId, how: RequestEnd) {
         let incoming = cx.exchanges.reads_growing(id);
         let exchange = cx.exchanges.remove(&id);
-        self.supplies.budget.end(id);
+        self.peer_readers.budget.end(id);
         let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
         if let Some(exchange) = &exchange {
             cx.in_flight.leave(id);
             // A peer's loose bytes are an exchange of their own, which may end while units before
             // them are still being sent.
             if !exchange.flows() {
-                exchange.peer().and_then(|request| self.supplies.requests.remove(&request));
+                exchange.peer().and_then(|request| self.peer_readers.requests.remove(&request));
             }
             if let Some(flow) = exchange.flow() {
                 self.leave(cx, flow, how);

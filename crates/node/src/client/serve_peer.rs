@@ -1,6 +1,6 @@
 //! Serves peers: sends them heads, segments of manifests, and the units that they want.
 
-use super::supplies::Supplies;
+use super::peer_readers::PeerReaders;
 use super::{Client, Value, Values};
 use crate::catalogue::Signed;
 use crate::chunks::Unit;
@@ -57,13 +57,13 @@ impl Client {
         let confirmed = exchange.ask.peer_hops.have == Some(record.id);
         let upstream = exchange.ask.peer_hops.upstream.clone();
         let length = Some(record.length);
-        if !self.supplies.say_head(cx, id, record, length, confirmed, (detail, &upstream)) {
+        if !self.peer_readers.say_head(cx, id, record, length, confirmed, (detail, &upstream)) {
             // The head is larger than any message may be: the peer has to ask elsewhere.
             self.dismiss(cx, id, Outcome::Busy);
         } else if confirmed {
             self.dismiss(cx, id, Outcome::Complete);
         } else {
-            self.supplies.begin(cx, id, Source::Closed(Rc::clone(record)), record.id);
+            self.peer_readers.begin(cx, id, Source::Closed(Rc::clone(record)), record.id);
         }
     }
 
@@ -79,11 +79,11 @@ impl Client {
         let upstream = miss.map(|miss| miss.status_line.clone()).unwrap_or_default();
         let Some(incoming) = cx.transfers.get(&fetch_id) else { return };
         let (record, length) = (incoming.so_far(), incoming.announced);
-        if !self.supplies.say_head(cx, id, &record, length, false, (detail, &upstream)) {
+        if !self.peer_readers.say_head(cx, id, &record, length, false, (detail, &upstream)) {
             self.dismiss(cx, id, Outcome::Busy);
             return;
         }
-        self.supplies.begin(cx, id, Source::Incoming(fetch_id), record.id);
+        self.peer_readers.begin(cx, id, Source::Incoming(fetch_id), record.id);
         let manifest_credit =
             cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.peer_hops.manifest_credit);
         self.values.push_back(Value::Join(
@@ -101,25 +101,25 @@ impl Client {
         let queued: Set<ChunkId> = peer_reader.wants.iter().map(|want| want.name).collect();
         peer_reader.unlisted.retain(|name| queued.contains(name));
         let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
-        let wants = self.supplies.check_wants(cx, id, wants);
+        let wants = self.peer_readers.check_wants(cx, id, wants);
         let Some(peer_reader) = cx.exchanges.peer_reader(id) else { return };
         // Both limits are part of the protocol, so an honest peer never exceeds them.
         if peer_reader.wants.len() + wants.len() > WANTS_MAX
-            || self.supplies.wants_of(cx, peer) > PEER_WANTS_MAX
+            || self.peer_readers.wants_of(cx, peer) > PEER_WANTS_MAX
         {
             return cx.expel(peer, Misbehaviour::Wants);
         }
         // If no other peer holds memory of the account, the wants are queued even without room:
         // their number is limited, and no other peer could give memory back.
         let has_room = self.has_room_for(cx, peer, wants.iter().map(Wants::cost).sum());
-        if !has_room && !self.supplies.budget.holds_alone(peer) {
+        if !has_room && !self.peer_readers.budget.holds_alone(peer) {
             return self.is_too_busy_for(cx, id);
         }
         let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return };
         peer_reader.moved = cx.now;
         peer_reader.wants.extend(wants.iter().cloned());
         let incoming = peer_reader.source.incoming();
-        self.supplies.charge(cx, id);
+        self.peer_readers.charge(cx, id);
         if let Some(fetch) = incoming {
             self.values.push_back(Value::Forward(id, fetch, wants));
         }
@@ -164,7 +164,7 @@ impl Client {
         let idle = |id: &&ExchangeId| {
             cx.exchanges.peer_reader(**id).is_some_and(|it| cx.now - it.moved > IDLE_MAX)
         };
-        let requests = self.supplies.requests.values();
+        let requests = self.peer_readers.requests.values();
         let mut idle: Vec<ExchangeId> = requests.filter(idle).copied().collect();
         idle.sort_unstable();
         for id in idle {
@@ -174,7 +174,7 @@ impl Client {
 
     /// Ends a peer's request with this outcome; false if the exchange is a client's.
     pub fn dismiss(&mut self, cx: &mut Context, id: ExchangeId, outcome: Outcome) -> bool {
-        let is_peer = self.supplies.end(cx, id, outcome);
+        let is_peer = self.peer_readers.end(cx, id, outcome);
         if is_peer {
             self.leave(cx, id, RequestEnd::Refused);
         }
@@ -182,7 +182,7 @@ impl Client {
     }
 }
 
-impl Supplies {
+impl PeerReaders {
     /// Sends a peer the head of a response that is not stored; false if it is larger than any
     /// message may be.
     pub fn say_opaque(
