@@ -9,6 +9,7 @@
 //! `patience.rs` for timeouts, `resume.rs` for broken bodies. *Sources:* MeshCache §3, §4.2.1,
 //! §4.3.1; docs/protocol.md ("Messages").
 
+mod announce;
 mod ask;
 mod choose;
 mod end;
@@ -16,7 +17,6 @@ mod patience;
 mod rest;
 mod resume;
 pub mod select;
-mod tell;
 
 use crate::context::Context;
 use crate::hasher::Map;
