@@ -131,8 +131,8 @@ impl Links {
         }
     }
 
-    /// Hangs up all links, and waits until what was written is sent, at most for `patience`.
-    pub async fn hang_up(&self, patience: Duration) {
+    /// Hangs up all links, and waits until what was written is sent, at most for `timeout`.
+    pub async fn hang_up(&self, timeout: Duration) {
         for (id, link) in self.0.links.take() {
             link.take(LinkOutput::Hangup(id));
         }
@@ -142,7 +142,7 @@ impl Links {
             }
         };
         // Links whose peers do not read in time are dropped.
-        let _ = tokio::time::timeout(patience, gone).await;
+        let _ = tokio::time::timeout(timeout, gone).await;
     }
 
     fn add(&self, id: LinkId) -> Rc<LinkState> {

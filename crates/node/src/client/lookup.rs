@@ -281,8 +281,8 @@ impl Client {
         let gave =
             cx.pursuits.get(&id).and_then(Pursuit::peer).and_then(|peer| mesh.peers.gave(peer));
         let silent = gave.is_none_or(|gave| cx.now - gave > JOINED_TIMEOUT);
-        let patience = if silent { JOINED_TIMEOUT } else { JOINED_MAX };
-        let due = |(at, _): &(_, _)| cx.now - *at > patience;
+        let timeout = if silent { JOINED_TIMEOUT } else { JOINED_MAX };
+        let due = |(at, _): &(_, _)| cx.now - *at > timeout;
         let count = fetch.joined.iter().take_while(|it| due(it)).count();
         let overdue: Vec<ExchangeId> = fetch.joined.drain(..count).map(|(_, id)| id).collect();
         fetch.waiters.retain(|waiter| !overdue.contains(waiter));
