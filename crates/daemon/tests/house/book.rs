@@ -22,7 +22,7 @@ const README: &str = "../../../README.md";
 const LANGUAGES: [&str; 6] = ["text", "toml", "ini", "json", "csv", "rust"];
 
 /// Beginnings of commands that no step runs, and why. `crates/lab/src/cli.rs` parses those of `hearsay-lab`.
-const NOT_RUN: [(&str, &str); 17] = [
+const NOT_RUN: [(&str, &str); 20] = [
     ("apt install ", "installs packages"),
     ("opkg install ", "installs packages"),
     ("cargo build ", "builds what the test is a part of"),
@@ -36,6 +36,9 @@ const NOT_RUN: [(&str, &str); 17] = [
     ("hearsay-lab run emulab8 ", "takes a minute or more in real time"),
     ("hearsay-lab compare end-to-end.json default.json ", "needs what the command above writes"),
     ("hearsay-lab run chain --keep", "ends only at Ctrl-C"),
+    ("hearsay-lab run uplink --set far=pair --keep", "ends only at Ctrl-C"),
+    ("hearsay far --near ", "needs a gateway; crates/daemon/tests/far.rs runs both"),
+    ("hearsay uplink --key", "crates/daemon/tests/far.rs runs it"),
     ("hearsay-lab repro all", "takes minutes"),
     ("hearsay-lab repro ditto", "takes minutes, with --real hours"),
     ("hearsay-lab validate --html ", "takes a minute; crates/lab/tests/validate.rs runs --quick"),

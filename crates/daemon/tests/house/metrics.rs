@@ -4,7 +4,7 @@ use crate::{files, none, read, root, shown, sources};
 
 /// Where the figures of each struct are in the JSON of the status or of a peer: the path before the field.
 /// `None`: they are made for the metrics.
-const PATHS: [(&str, &str, Option<&str>); 12] = [
+const PATHS: [(&str, &str, Option<&str>); 13] = [
     ("crates/daemon/src/metrics.rs", "Standing", None),
     ("crates/daemon/src/metrics.rs", "Build", None),
     ("crates/daemon/src/status.rs", "Process", Some("")),
@@ -16,6 +16,7 @@ const PATHS: [(&str, &str, Option<&str>); 12] = [
     ("crates/node/src/report.rs", "Report", Some(".report")),
     ("crates/node/src/report.rs", "Requests", Some(".report.requests")),
     ("crates/node/src/report.rs", "Unstored", Some(".report.not_stored.REASON")),
+    ("crates/node/src/uplink/report.rs", "PairReport", Some(".uplink.counts")),
     ("crates/store/src/index.rs", "IndexReport", Some(".report.index")),
 ];
 
