@@ -23,6 +23,8 @@ use wire::Instant;
 const PAUSE: Duration = Duration::from_millis(50);
 /// Batches of a flow that are ready or being packed at most.
 const AHEAD: usize = 2;
+/// Units that may have positions while an older one is not sent, about: the receiver keeps them in memory.
+const UNORDERED_MAX: u64 = 512;
 /// Payloads of long flows that are ready or being packed at most, in bytes.
 const UNSENT_MAX: usize = 512 * 1024;
 /// Units that are most like a batch's and go into its dictionary at most.
@@ -120,6 +122,9 @@ impl Sender {
         match end {
             Some(end) => {
                 self.index.truncate(end);
+                if self.index.end() != end {
+                    self.index.clear(end);
+                }
                 self.index.raise_floor(floor);
             }
             None => self.index.clear(0),
@@ -221,8 +226,9 @@ impl Sender {
         let mut jobs = Vec::new();
         let mut turns: Vec<_> = self.flows.iter().map(|(id, flow)| self.turn(*id, flow)).collect();
         turns.sort_unstable();
+        let end = self.oldest_unsent() + UNORDERED_MAX;
         for (_, id) in turns {
-            while self.may_prepare(id) {
+            while self.index.end() < end && self.may_prepare(id) {
                 jobs.extend(self.make_batch(id, rate.level()).map(|job| (id, job)));
             }
             self.finish_if_drained(id);
@@ -232,6 +238,13 @@ impl Sender {
 
     fn turn(&self, id: u64, flow: &Flow) -> (Turn, u64) {
         (self.shares.turn(flow.client, id, flow.crossed), id)
+    }
+
+    /// All units before this position are sent.
+    fn oldest_unsent(&self) -> u64 {
+        let batches = self.flows.values().flat_map(|flow| &flow.batches);
+        let firsts = batches.filter_map(|it| it.batch.literals.as_ref().map(|it| it.first));
+        firsts.min().unwrap_or_else(|| self.index.end())
     }
 
     fn may_prepare(&self, id: u64) -> bool {
@@ -440,7 +453,11 @@ struct Took {
 }
 
 /// What a header costs, about, in bytes.
-const HEADER: u64 = 24;
+fn cost_of(batch: &Batch) -> u64 {
+    let literals = batch.literals.as_ref();
+    let numbers = literals.map_or(0, |it| it.lengths.len() + 2 * it.dictionary.len());
+    (24 + 3 * batch.spans.len() + 2 * numbers) as u64
+}
 
 impl Flow {
     fn cut(&mut self, mut bytes: &[u8]) {
@@ -482,7 +499,7 @@ impl Flow {
         let Some(outgoing) = self.batches.front_mut() else { return took };
         let Some(payload) = &outgoing.payload else { return took };
         let number = *outgoing.number.get_or_insert_with(|| {
-            took.header = HEADER;
+            took.header = cost_of(&outgoing.batch);
             record.messages.push(Message::Batch(outgoing.batch.clone()));
             let number = *payloads;
             *payloads += u64::from(outgoing.batch.literals.is_some());
