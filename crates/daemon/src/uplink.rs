@@ -162,7 +162,11 @@ impl Uplink {
             };
             tokio::select! {
                 result = results.recv() => {
-                    let Some((number, done)) = result else { return };
+                    let Some((number, done)) = result else {
+                        // Without ticks the far end is not dialled again.
+                        tracing::error!("the uplink's thread has ended: running without the far end");
+                        return driver.uplink(NearInput::Closed);
+                    };
                     driver.uplink(NearInput::Done(number, done));
                 }
                 () = clock.wait_until(self.0.armed.get()) => driver.uplink(NearInput::Tick),
@@ -258,11 +262,14 @@ impl End for Link {
         let (bytes, outcome) = {
             let state = &mut *self.uplink.0.state.borrow_mut();
             let now = state.clock.now();
-            let bytes = state.near.poll_transmit(now)?;
+            let bytes = state.near.poll_transmit(now);
+            if bytes.is_none() && !state.near.has_output() {
+                return None;
+            }
             (bytes, self.uplink.drain(&self.driver, state))
         };
         self.driver.apply(outcome);
-        Some(bytes)
+        bytes
     }
 
     fn may_receive(&self) -> bool {

@@ -229,6 +229,10 @@ impl Gateway {
                 () = self.0.rearm.notified() => {}
             }
         }
+        if self.0.state.borrow().work.is_some() {
+            tracing::error!("a gateway's thread has ended: it is not served any more");
+            self.feed(FarInput::Closed);
+        }
         self.0.state.borrow_mut().is_finished = true;
         self.0.changed.notify_waiters();
     }
@@ -276,9 +280,11 @@ impl End for Link {
         }
         let state = &mut *self.gateway.0.state.borrow_mut();
         let now = state.clock.now();
-        let bytes = state.far.poll_transmit(now)?;
-        self.gateway.drain(state);
-        Some(bytes)
+        let bytes = state.far.poll_transmit(now);
+        if bytes.is_some() || state.far.has_output() {
+            self.gateway.drain(state);
+        }
+        bytes
     }
 
     fn may_receive(&self) -> bool {

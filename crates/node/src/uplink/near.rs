@@ -398,6 +398,11 @@ impl Near {
         self.outputs.pop_front()
     }
 
+    /// Whether [`Near::poll_output`] has something.
+    pub fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// The next bytes for the connection, whenever it takes some.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
         let bytes = self.pair.poll_transmit(now);
