@@ -81,6 +81,11 @@ impl PairEnd {
         Some(messages)
     }
 
+    /// Messages, encoded and compressed.
+    pub fn control(&mut self, messages: &[Message]) -> Option<Vec<u8>> {
+        self.speaker.say(messages.iter())
+    }
+
     /// Far: accepts who is known.
     pub fn accept(&mut self) {
         self.session.accept();
@@ -100,7 +105,7 @@ impl PairEnd {
     pub fn say(&mut self, messages: &[Message], parts: &[(u64, &[u8])]) -> Option<Bytes> {
         let control = match messages.is_empty() {
             true => Vec::new(),
-            false => self.speaker.say(messages.iter())?,
+            false => self.control(messages)?,
         };
         self.say_control(&control, parts)
     }
@@ -128,6 +133,13 @@ impl PairEnd {
     pub fn say_plain(&mut self, plain: &[u8]) -> Option<Bytes> {
         self.session.seal(plain)
     }
+}
+
+/// Messages, encoded.
+pub fn uplink_encoded(messages: &[Message]) -> Vec<u8> {
+    let (mut cx, mut out) = (Context::default(), Vec::new());
+    messages.iter().for_each(|message| encode(&mut cx, message, &mut out));
+    out
 }
 
 /// Messages that decode are encoded again with the same meaning.
