@@ -6,7 +6,7 @@
 use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
-use crate::uplink::{Outcome, Uplink};
+use crate::uplink::{Feed, Outcome, Uplink};
 use crate::{clients, engine_log, origins};
 use bytes::Bytes;
 use host::clock::Clock;
@@ -144,8 +144,13 @@ impl Driver {
 
     /// Gives the engine an input, and performs its outputs until there are none left.
     pub fn feed(&self, input: Input) {
+        self.feed_all([input]);
+    }
+
+    /// The same with several inputs, before any that they lead to: content must stay in order.
+    fn feed_all(&self, inputs: impl IntoIterator<Item = Input>) {
         let state = &mut *self.0.state.borrow_mut();
-        state.pending.push_back(input);
+        state.pending.extend(inputs);
         while let Some(input) = state.pending.pop_front() {
             let now = state.clock.now();
             state.node.handle_input(now, input);
@@ -268,24 +273,6 @@ impl Driver {
         self.feed(Input::Clock(Date::from_unix(since.as_secs())));
     }
 
-    /// Gives the uplink's pair an input, if there is one.
-    pub fn uplink(&self, input: NearInput) {
-        if let Some(uplink) = &self.0.uplink {
-            let outcome = uplink.feed(self, input);
-            self.apply(outcome);
-        }
-    }
-
-    /// Hands on what an input of the pair has led to.
-    pub fn apply(&self, outcome: Outcome) {
-        let Outcome { inputs, past } = outcome;
-        if !past.is_empty() {
-            let state = &mut *self.0.state.borrow_mut();
-            past.into_iter().for_each(|it| self.go_past(state, it));
-        }
-        inputs.into_iter().for_each(|input| self.feed(Input::Origin(input)));
-    }
-
     /// The pair of the uplink, if it has a far end.
     pub fn pair(&self) -> Option<&Uplink> {
         self.0.uplink.as_ref()
@@ -402,6 +389,24 @@ impl Driver {
                 addresses.map(|all| all.into_iter().map(|address| address.ip()).collect());
             driver.feed(Input::Name(host, addresses));
         });
+    }
+}
+
+impl Feed for Driver {
+    fn uplink(&self, input: NearInput) {
+        if let Some(uplink) = &self.0.uplink {
+            let outcome = uplink.feed(self, input);
+            self.apply(outcome);
+        }
+    }
+
+    fn apply(&self, outcome: Outcome) {
+        let Outcome { inputs, past } = outcome;
+        if !past.is_empty() {
+            let state = &mut *self.0.state.borrow_mut();
+            past.into_iter().for_each(|it| self.go_past(state, it));
+        }
+        self.feed_all(inputs.into_iter().map(Input::Origin));
     }
 }
 

@@ -229,10 +229,6 @@ impl Gateway {
                 () = self.0.rearm.notified() => {}
             }
         }
-        if self.0.state.borrow().work.is_some() {
-            tracing::error!("a gateway's thread has ended: it is not served any more");
-            self.feed(FarInput::Closed);
-        }
         self.0.state.borrow_mut().is_finished = true;
         self.0.changed.notify_waiters();
     }

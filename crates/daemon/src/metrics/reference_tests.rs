@@ -4,6 +4,7 @@ use super::*;
 use crate::status::tests::{busy, hearing, in_mesh, over_one, peer};
 use crate::status::{Clients, Process};
 use host::capture::Counts;
+use node::uplink::PairReport;
 use node::{Overhearing, Report, Requests, Unstored, overhear};
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,6 +45,7 @@ fn tables() -> Vec<Table> {
         (".", Process::ROWS, None),
         (".clients", Clients::ROWS, None),
         (".overhear", Counts::ROWS, None),
+        (".uplink.counts", PairReport::ROWS, None),
         (".report", Report::ROWS, None),
         (".report.requests", Requests::ROWS, None),
         (".report.not_stored.REASON", Unstored::ROWS, Some(("reason", reasons))),
@@ -64,6 +66,7 @@ fn title(part: Part) -> &'static str {
         Part::Route => "Route to the gateway (only in a mesh)",
         Part::Mesh => "Peers (only in a mesh)",
         Part::Overhearing => "Overhearing (only where it is on)",
+        Part::Uplink => "Uplink (only with a far end)",
     }
 }
 

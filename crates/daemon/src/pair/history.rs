@@ -36,7 +36,7 @@ impl Histories {
         let open = |name: &str, budget_bytes| {
             let files: Arc<dyn Files> = match place {
                 Place::Memory => Arc::new(Memory::new()),
-                Place::Dir(path) => Arc::new(Directory::open(&path.join(name))?),
+                Place::Dir(path) => Arc::new(Directory::open(path.join(name))?),
             };
             let options = HistoryOptions { budget_bytes, key };
             let (history, reader, state) = History::open(files, options, entropy::bytes())?;

@@ -154,7 +154,7 @@ impl Far {
     }
 
     fn take_events(&mut self, now: Instant) {
-        while let Some(event) = self.pair.poll_event() {
+        while let Some(event) = self.pair.poll_event(now) {
             match event {
                 Event::Up => {}
                 // It was known before it became ours.
@@ -245,7 +245,7 @@ impl Far {
                 if head.len() > HEAD_MAX || decode_headers(&mut Fields(&head)).is_err() {
                     self.refuse(id, fetch);
                 } else {
-                    self.pair.say(Message::Head(id, status, headers));
+                    self.pair.sender.head(now, id, Message::Head(id, status, headers));
                 }
             }
             OriginInput::Body(_, bytes) => {

@@ -325,6 +325,7 @@ impl Message {
             Self::Open(_, asked) => 16 + asked.path.len() + of_headers(&asked.headers),
             Self::Head(_, _, headers) => 8 + of_headers(headers),
             Self::Unit(_, bytes) => 8 + bytes.len(),
+            Self::Finish(..) | Self::Credit(..) | Self::Cancel(_) => 8,
             _ => 64,
         }
     }

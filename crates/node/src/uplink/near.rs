@@ -148,9 +148,14 @@ impl Near {
                 self.pair.report.requests_past += u64::from(!takes);
                 takes
             }
-            OriginOutput::Grant(id, _) | OriginOutput::Cancel(id) => self.flows.contains_key(&id.0),
+            OriginOutput::Grant(id, _) | OriginOutput::Cancel(id) => self.carries(*id),
             OriginOutput::TakeIn(..) => false,
         }
+    }
+
+    /// Whether the pair carries this request.
+    pub fn carries(&self, id: FetchId) -> bool {
+        self.flows.contains_key(&id.0)
     }
 
     fn may_carry(&self, fetch: &Fetch) -> bool {
@@ -274,7 +279,7 @@ impl Near {
     }
 
     fn take_events(&mut self, now: Instant) {
-        while let Some(event) = self.pair.poll_event() {
+        while let Some(event) = self.pair.poll_event(now) {
             match event {
                 Event::Up => {
                     self.told = None;

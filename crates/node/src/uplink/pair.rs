@@ -461,9 +461,9 @@ impl Pair {
     }
 
     /// What happened next. Gives out the jobs of what was pushed meanwhile, too.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self, now: Instant) -> Option<Event> {
         if self.events.is_empty() && self.state() == State::Up {
-            for (flow, job) in self.sender.prepare(&self.rate) {
+            for (flow, job) in self.sender.prepare(now, &self.rate) {
                 let number = self.job(Owner::Sender, job);
                 self.sender.is_packing(number, flow);
             }

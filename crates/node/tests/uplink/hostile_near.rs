@@ -4,8 +4,9 @@ use crate::bytes::noise;
 use crate::rogue::{AgainstFar, head, hello, literals, open, worker};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use node::testing::PairEnd;
-use node::uplink::{Job, MemoryUnits, Message, State, Worker};
+use node::uplink::{FarInput, Job, MemoryUnits, Message, State, Worker};
 use node::{FetchError, FetchId, OriginInput};
+use std::time::Duration;
 use store::Mark;
 
 #[test]
@@ -146,4 +147,23 @@ fn an_end_that_cannot_read_its_marks_goes_on_behind_them() {
 fn an_end_that_is_not_accepted_says_nothing() {
     let mut end = PairEnd::near(crate::rogue::keys(1));
     assert!(end.say(&[open(1, false)], &[]).is_none());
+}
+
+#[test]
+fn many_heads_at_once_cross_in_records_that_fit() {
+    let mut rogue = AgainstFar::up();
+    (0..300).for_each(|id| rogue.say(&[open(id, false)]));
+    rogue.reads = false;
+    for id in 0..300 {
+        let noise = blake3::hash(&[id as u8, 1]).to_hex().repeat(10);
+        let value = HeaderValue::from_str(&noise).unwrap();
+        let headers = HeaderMap::from_iter([(HeaderName::from_static("x-noise"), value)]);
+        rogue.origin(OriginInput::Head(FetchId(id + 1), StatusCode::OK, headers));
+    }
+    rogue.reads = true;
+    rogue.now = rogue.now + Duration::from_millis(10);
+    rogue.far.handle_input(rogue.now, FarInput::Tick);
+    rogue.settle();
+    let heads = rogue.heard.iter().filter(|it| matches!(it, Message::Head(..))).count();
+    assert_eq!((heads, rogue.is_over), (300, false));
 }
