@@ -267,11 +267,14 @@ impl<D: Feed> End for Link<D> {
         let (bytes, outcome) = {
             let state = &mut *self.uplink.0.state.borrow_mut();
             let now = state.clock.now();
-            let bytes = state.near.poll_transmit(now)?;
+            let bytes = state.near.poll_transmit(now);
+            if bytes.is_none() && !state.near.has_output() {
+                return None;
+            }
             (bytes, self.uplink.drain(&self.driver, state))
         };
         self.driver.apply(outcome);
-        Some(bytes)
+        bytes
     }
 
     fn may_receive(&self) -> bool {

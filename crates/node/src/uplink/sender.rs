@@ -23,6 +23,8 @@ use wire::Instant;
 const PAUSE: Duration = Duration::from_millis(50);
 /// Batches of a flow that are ready or being packed at most.
 const AHEAD: usize = 2;
+/// Units that may have positions while an older one is not sent, about: the receiver keeps them in memory.
+const UNORDERED_MAX: u64 = 512;
 /// Payloads of long flows that are ready or being packed at most, in bytes.
 const UNSENT_MAX: usize = 512 * 1024;
 /// Units that are most like a batch's and go into its dictionary at most.
@@ -97,7 +99,7 @@ pub struct Sender {
     /// The number of the next payload.
     payloads: u64,
     /// Heads whose content lets them wait, and ends of flows.
-    due: Vec<Message>,
+    due: VecDeque<Message>,
     /// Bytes of units that crossed as references, with a dictionary, and without one.
     pub as_references: u64,
     pub as_differences: u64,
@@ -117,7 +119,7 @@ impl Sender {
             packing: BTreeMap::new(),
             unsent: 0,
             payloads: 0,
-            due: Vec::new(),
+            due: VecDeque::new(),
             as_references: 0,
             as_differences: 0,
             as_new: 0,
@@ -130,6 +132,9 @@ impl Sender {
         match end {
             Some(end) => {
                 self.index.truncate(end);
+                if self.index.end() != end {
+                    self.index.clear(end);
+                }
                 self.index.raise_floor(floor);
             }
             None => self.index.clear(0),
@@ -241,8 +246,9 @@ impl Sender {
         let mut jobs = Vec::new();
         let mut turns: Vec<_> = self.flows.iter().map(|(id, flow)| self.turn(*id, flow)).collect();
         turns.sort_unstable();
+        let end = self.oldest_unsent() + UNORDERED_MAX;
         for (_, id) in turns {
-            while self.may_prepare(now, id) {
+            while self.index.end() < end && self.may_prepare(now, id) {
                 jobs.extend(self.make_batch(id, rate.level()).map(|job| (id, job)));
             }
             self.finish_if_drained(id);
@@ -252,6 +258,13 @@ impl Sender {
 
     fn turn(&self, id: u64, flow: &Flow) -> (Turn, u64) {
         (self.shares.turn(flow.client, id, flow.crossed), id)
+    }
+
+    /// All units before this position are sent.
+    fn oldest_unsent(&self) -> u64 {
+        let batches = self.flows.values().flat_map(|flow| &flow.batches);
+        let firsts = batches.filter_map(|it| it.batch.literals.as_ref().map(|it| it.first));
+        firsts.min().unwrap_or_else(|| self.index.end())
     }
 
     fn may_prepare(&self, now: Instant, id: u64) -> bool {
@@ -273,7 +286,7 @@ impl Sender {
             Some(result) => {
                 let flow = self.flows.remove(&id);
                 self.due.extend(flow.and_then(|flow| flow.head).map(|(head, _)| head));
-                self.due.push(Message::Finish(id, result));
+                self.due.push_back(Message::Finish(id, result));
             }
             None => {}
         }
@@ -386,8 +399,12 @@ impl Sender {
 
     /// Fills a record with about `room` bytes at most of what is next.
     pub fn fill(&mut self, mut room: usize, record: &mut Record) {
-        record.messages.append(&mut self.due);
         while room > 0 {
+            if let Some(message) = self.due.pop_front() {
+                room = room.saturating_sub(message.weight());
+                record.messages.push(message);
+                continue;
+            }
             let ready = self.flows.iter().filter(|(_, flow)| flow.is_ready());
             let Some((_, id)) = ready.map(|(id, flow)| self.turn(*id, flow)).min() else { break };
             let Some(flow) = self.flows.get_mut(&id) else { break };
@@ -397,7 +414,6 @@ impl Sender {
             self.shares.serve(flow.client, took.header + took.payload);
             room = room.saturating_sub((took.header + took.payload) as usize);
             self.finish_if_drained(id);
-            record.messages.append(&mut self.due);
         }
     }
 
@@ -469,7 +485,11 @@ struct Took {
 }
 
 /// What a header costs, about, in bytes.
-const HEADER: u64 = 24;
+fn cost_of(batch: &Batch) -> u64 {
+    let literals = batch.literals.as_ref();
+    let numbers = literals.map_or(0, |it| it.lengths.len() + 2 * it.dictionary.len());
+    (24 + 3 * batch.spans.len() + 2 * numbers) as u64
+}
 
 impl Flow {
     fn cut(&mut self, mut bytes: &[u8]) {
@@ -529,14 +549,17 @@ impl Flow {
         let Some(outgoing) = self.batches.front_mut() else { return took };
         let Some(payload) = &outgoing.payload else { return took };
         let number = *outgoing.number.get_or_insert_with(|| {
-            took.header = HEADER;
-            record.messages.extend(self.head.take().map(|(head, _)| head));
+            let head = self.head.take().map(|(head, _)| head);
+            took.header =
+                cost_of(&outgoing.batch) + head.as_ref().map_or(0, |it| it.weight() as u64);
+            record.messages.extend(head);
             record.messages.push(Message::Batch(outgoing.batch.clone()));
             let number = *payloads;
             *payloads += u64::from(outgoing.batch.literals.is_some());
             number
         });
-        let part = (payload.len() - outgoing.sent).min(room.max(1));
+        let room = room.saturating_sub(took.header as usize).max(1);
+        let part = (payload.len() - outgoing.sent).min(room);
         if part > 0 {
             record.data.push((number, payload.slice(outgoing.sent..outgoing.sent + part)));
             outgoing.sent += part;

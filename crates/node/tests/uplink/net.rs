@@ -400,6 +400,7 @@ impl Net {
             }
             OriginInput::Body(id, bytes) => {
                 let answer = self.answers.entry(id.0).or_default();
+                assert!(answer.status.is_some(), "a head comes first");
                 answer.first_byte.get_or_insert(now);
                 answer.body.extend_from_slice(&bytes);
             }
