@@ -397,8 +397,12 @@ impl Pair {
                 self.sender.packed(number, payload, coding);
             }
             (Owner::Receiver(job), done) => {
-                if let Done::Unpacked(first) = done {
+                if let Done::Unpacked(first) = done
+                    && first != self.within_first
+                {
+                    // While content flows no other beat tells what is gone.
                     self.within_first = first;
+                    self.beat(now);
                 }
                 if self.receiver.done(job, done).is_err() {
                     self.is_spoiled = true;
