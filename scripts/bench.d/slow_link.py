@@ -24,9 +24,10 @@ MTU = 1500
 def main():
     rate, round_trip, queue = float(sys.argv[5]) * 1000 / 8, float(sys.argv[6]) / 1000, int(sys.argv[7])
     loss = float(sys.argv[8]) if len(sys.argv) > 8 else 0.0
-    ends = [open_end(sys.argv[1], sys.argv[2], sys.argv[4], "slow1"), open_end(sys.argv[3], sys.argv[4], sys.argv[2], "slow2")]
+    near, near_address, far, far_address = sys.argv[1:5]
+    ends = [open_end(near, near_address, far_address, "slow1"), open_end(far, far_address, near_address, "slow2")]
     chance = random.Random(1)
-    ways = {ends[0]: Way(ends[1], rate, round_trip / 2, queue, loss, chance), ends[1]: Way(ends[0], rate, round_trip / 2, queue, loss, chance)}
+    ways = {end: Way(out, rate, round_trip / 2, queue, loss, chance) for end, out in (ends, reversed(ends))}
     print("ready", flush=True)
     while True:
         now = time.monotonic()
