@@ -79,7 +79,8 @@ def tree(random, scale):
 
 def function(words):
     random = words.random
-    lines = [f"static int {'_'.join(words.take(2))}(struct {words.take(1)[0]} *{words.take(1)[0]}, int {words.take(1)[0]})", "{"]
+    kind, pointer, number = words.take(3)
+    lines = [f"static int {'_'.join(words.take(2))}(struct {kind} *{pointer}, int {number})", "{"]
     for _ in range(random.randint(4, 22)):
         lines.append(statement(words))
     return lines + ["\treturn 0;", "}", ""]
@@ -88,8 +89,11 @@ def function(words):
 def statement(words):
     a, b, c = words.take(3)
     return words.random.choice((
-        f"\tif ({a}->{b} < {c})\n\t\treturn -EINVAL;", f"\t{a}->{b} = {c}({a}, {words.random.randrange(64)});",
-        f"\tfor (i = 0; i < {a}->{b}; i++)\n\t\t{c}(&{a}->{b}[i]);", f"\t/* {' '.join(words.take(7))} */", f"\tlist_del(&{a}->{c});"))
+        f"\tif ({a}->{b} < {c})\n\t\treturn -EINVAL;",
+        f"\t{a}->{b} = {c}({a}, {words.random.randrange(64)});",
+        f"\tfor (i = 0; i < {a}->{b}; i++)\n\t\t{c}(&{a}->{b}[i]);",
+        f"\t/* {' '.join(words.take(7))} */",
+        f"\tlist_del(&{a}->{c});"))
 
 
 def edit(functions, words, random):
@@ -125,8 +129,13 @@ def binary(random, scale):
     pick = lambda: templates[bisect.bisect(sums, random.random() * sums[-1])]
 
     def body():
-        return [random.randrange(count) if random.random() < 0.12 else pick() + bytes([random.randrange(256)]) * (random.random() < 0.3)
-                for _ in range(max(4, int(random.lognormvariate(3.2, 0.8))))]
+        return [instruction() for _ in range(max(4, int(random.lognormvariate(3.2, 0.8))))]
+
+    def instruction():
+        """A call, as the number of a function, or bytes."""
+        if random.random() < 0.12:
+            return random.randrange(count)
+        return pick() + bytes([random.randrange(256)]) * (random.random() < 0.3)
 
     old = [body() for _ in range(count)]
     new = list(old)
@@ -191,8 +200,10 @@ def paragraph(words):
 
 def page(titles, n, paragraphs, version):
     near = titles[max(0, n - 1)], titles[min(len(titles) - 1, n + 1)]
-    head = f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{titles[n]}</title><link rel="stylesheet" href="manual.css"></head><body>'
-    nav = f'<div class="nav"><a href="page-{n - 1:04}.html">{near[0]}</a> <a href="index.html">Up</a> <a href="page-{n + 1:04}.html">{near[1]}</a></div>'
+    head = (f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{titles[n]}</title>'
+            '<link rel="stylesheet" href="manual.css"></head><body>')
+    nav = (f'<div class="nav"><a href="page-{n - 1:04}.html">{near[0]}</a> <a href="index.html">Up</a> '
+           f'<a href="page-{n + 1:04}.html">{near[1]}</a></div>')
     foot = f"<footer>The manual of version {version}</footer></body></html>\n"
     return "\n".join([head, nav, f"<h1>{titles[n]}</h1>", *paragraphs, nav, foot]).encode()
 
@@ -232,11 +243,12 @@ def js_function(words):
     random = words.random
     parts = ["function ", random.randrange(4, 9), "(", 0, ",", 1, "){var ", 2, "=", 0, f".{words.take(1)[0]};"]
     for _ in range(random.randint(2, 12)):
-        a, b = words.take(2)
-        parts += random.choice(([random.randrange(9), f".{a}=", random.randrange(9), f".{b}(", random.randrange(9), ");"],
-                                ["if(", random.randrange(9), f"&&null!=", random.randrange(9), f".{a})return ", random.randrange(9), f".{b};"],
-                                [f'throw new Error("{a} {b} {words.take(1)[0]}");'],
-                                ["for(var ", 3, "=0;", 3, "<", random.randrange(9), f".{a};", 3, "++)", random.randrange(9), f".{b}(", 3, ");"]))
+        a, b, c = words.take(3)
+        x, y, z = (random.randrange(9) for _ in range(3))
+        parts += random.choice(([x, f".{a}=", y, f".{b}(", z, ");"],
+                                ["if(", x, "&&null!=", y, f".{a})return ", z, f".{b};"],
+                                [f'throw new Error("{a} {b} {c}");'],
+                                ["for(var ", 3, "=0;", 3, "<", x, f".{a};", 3, "++)", y, f".{b}(", 3, ");"]))
     return parts + ["return ", random.randrange(9), "}"]
 
 
