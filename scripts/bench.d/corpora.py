@@ -207,7 +207,7 @@ def bundle(made, work, package, path, *versions):
 
 
 # Their mean is 14 KB, as without a limit in PostgreSQL's manual.
-small_pages = functools.partial(pages, size_max=24 * 1024)
+small_pages = functools.partial(pages, size_max=16 * 1024)
 
 # Name of a pair: its kind, how it is fetched, and what. The first of a kind stands beside the goals; the other
 # shows that nothing was tuned to the first.
