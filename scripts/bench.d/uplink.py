@@ -138,11 +138,15 @@ def command_saved(name, pair):
     after = settled()
     if after["content_in_bytes"] - before["content_in_bytes"] < size:
         sys.exit(f"{name}: not everything came through the far end: {before} {after}")
-    classes = {it: count - before["classes"].get(it, 0) for it, count in after["classes"].items()
-               if isinstance(count, int)}
     add(part="bytes", pair=name, kind=kind_of(pair), size=size, files=len(files(pair / "new")),
         crossed_in=after["crossed_in_bytes"] - before["crossed_in_bytes"],
-        crossed_out=after["crossed_out_bytes"] - before["crossed_out_bytes"], classes=classes)
+        crossed_out=after["crossed_out_bytes"] - before["crossed_out_bytes"],
+        **{group: grown(before.get(group, {}), after.get(group, {})) for group in ("classes", "counts")})
+
+
+def grown(before, after):
+    """How much each count of the second has grown."""
+    return {it: count - before.get(it, 0) for it, count in after.items() if isinstance(count, int)}
 
 
 def command_rivals(pair, name, results):

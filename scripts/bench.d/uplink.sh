@@ -55,13 +55,16 @@ measure_loopback() {
     done
 }
 
+# The origin has a public address: a gateway asks those on its own site itself.
 place_on_loopback() {
-    origin=http://127.0.0.1:$origin_port
+    origin_address=198.51.100.2
+    ip addr add "$origin_address/32" dev lo
+    origin=http://$origin_address:$origin_port
     in_far=(taskset -c "$client_core")
     in_gateway=(taskset -c "$proxy_core")
     in_client=(taskset -c "$client_core")
     far_address=127.0.0.1:$far_port
-    private=127.0.0.0/8
+    private=198.51.100.0/24
 }
 
 # take_pairs : chooses the pairs; sets $pairs to their names and links their folders into the origin's.
@@ -150,7 +153,7 @@ start_pair() {
     : >"$work/far.log"
     key=$("$hearsay" uplink --key --store "$work/gateway.store") || die "the gateway's key was not printed"
     start far "${in_far[@]}" "$hearsay" far --listen "$far_address" --near "$key" \
-        --store "$work/far.store" --store-size 8GiB --private "$private" --control "$work/far.control"
+        --store "$work/far.store" --store-size 8GiB --private "$private"
     far_pid=$started
     wait_for 10 "the far end" grep -q '^far-key = ' "$work/far.log" ||
         die "the far end did not start: $(tail -n 5 "$work/far.log")"
