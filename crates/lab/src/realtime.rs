@@ -12,6 +12,7 @@ mod buffer;
 mod captures;
 mod child;
 mod clients;
+mod far;
 mod lateness;
 mod lifeline;
 mod namespace;

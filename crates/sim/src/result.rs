@@ -107,6 +107,9 @@ pub struct Transfer {
 pub struct Gateway {
     /// Bytes of IP packets that came from the origin over the uplink.
     pub bytes_from_origin: u64,
+    /// Bytes of IP packets that went the other way, if the uplink has a far end: acknowledgements and requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_to_origin: Option<u64>,
     /// Bytes of the 802.11 frames that the gateway sent, including retransmissions and acknowledgements.
     pub bytes_over_air: u64,
     /// Number of units that it cut from the origin's responses.

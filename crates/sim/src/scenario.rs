@@ -45,7 +45,7 @@ use problem::{advice, quote};
 pub use random::seed;
 pub use traffic::{Load, Traffic};
 use tree::Tree;
-pub use uplink::Uplink;
+pub use uplink::{FarEnd, Uplink};
 pub use variant::{Cancel, Halves, Heads, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
@@ -89,8 +89,10 @@ pub struct Scenario {
     pub congestion: Congestion,
     /// Settings in which routers differ from the daemon's defaults.
     pub variant: Variant,
-    /// The link between the gateway and the origin.
+    /// The link between the gateway and the origin, or the far end before it.
     pub uplink: Uplink,
+    /// What stands at that link's outer end.
+    pub far: FarEnd,
     /// The kind of traffic.
     pub traffic: Traffic,
     /// What clients request, if the traffic is files.

@@ -3,21 +3,46 @@
 use std::net::Ipv4Addr;
 
 use sim::monitor;
-use sim::scenario::Scenario;
+use sim::scenario::{FarEnd, Scenario};
 use wire::capture::ieee80211::Mac;
 
 /// The namespace of the origin, and its name in the namespaces' `/etc/hosts`.
 pub const ORIGIN: &str = "origin";
 
-/// The origin's end of the uplink.
-pub const ORIGIN_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
+/// The origin's name for requests that may cross by a far end, which takes no names without a dot.
+pub const ORIGIN_FQDN: &str = "origin.example";
+
+/// The namespace of the far end, and its name in the namespaces' `/etc/hosts`.
+pub const FAR: &str = "far";
+
+/// The port of the far end.
+pub const FAR_PORT: u16 = 3144;
 
 /// The gateway's end of the uplink.
 pub const UPLINK_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
 
-/// The networks of all routers and of all clients, as the origin routes them.
+/// The outer end of the uplink: the far end's if there is one, else the origin's.
+pub const OUTER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
+
+/// The far end's address towards the origin.
+pub const FAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+
+/// The origin's address behind a far end: of a network for tests (RFC 2544). To a far end private addresses
+/// are the site's own, which the gateway reaches itself.
+const PUBLIC_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+
+/// The networks of all routers, of all clients, and of the uplink, as the origin routes them.
 pub const MESH_NET: &str = "10.77.0.0/16";
 pub const CLIENTS_NET: &str = "10.78.0.0/16";
+pub const UPLINK_NET: &str = "10.79.0.0/30";
+
+/// The origin's address.
+pub fn origin(scenario: &Scenario) -> Ipv4Addr {
+    match scenario.far {
+        FarEnd::None => OUTER_ADDRESS,
+        FarEnd::Pair => PUBLIC_ADDRESS,
+    }
+}
 
 /// The namespace of a router.
 pub fn router(scenario: &Scenario, router: usize) -> String {

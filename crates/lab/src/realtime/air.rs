@@ -60,6 +60,8 @@ pub struct Snapshot {
     pub stations: Vec<Report>,
     /// Bytes of IP packets that reached the gateway over the uplink.
     pub from_origin: u64,
+    /// Bytes of IP packets that reached the uplink's outer end.
+    pub to_origin: u64,
     /// Packets sent over the air, counted at each hop: IP, and the routing protocol.
     pub ip_packets: u64,
     pub routing_packets: u64,
@@ -119,6 +121,7 @@ struct Work {
     stations: usize,
     spare: Vec<Buffer>,
     from_origin: u64,
+    to_origin: u64,
     ip_packets: u64,
     routing_packets: u64,
     late: Lateness,
@@ -134,6 +137,7 @@ impl Work {
             stations,
             spare: Vec::new(),
             from_origin: 0,
+            to_origin: 0,
             ip_packets: 0,
             routing_packets: 0,
             late: Lateness::default(),
@@ -201,8 +205,10 @@ impl Work {
             while let Some((due, frame)) = pipe.receive(now) {
                 tap.send(frame.bytes());
                 self.late.add(elapsed(self.zero).since(due));
-                if std::ptr::eq(tap, &ports.uplink[0]) && frame.carries() == Carries::Ip {
-                    self.from_origin += u64::from(frame.packet_length());
+                if frame.carries() == Carries::Ip {
+                    let is_down = std::ptr::eq(tap, &ports.uplink[0]);
+                    let count = if is_down { &mut self.from_origin } else { &mut self.to_origin };
+                    *count += u64::from(frame.packet_length());
                 }
                 self.spare.push(frame);
             }
@@ -282,6 +288,7 @@ impl Work {
         Snapshot {
             stations: reports.collect(),
             from_origin: self.from_origin,
+            to_origin: self.to_origin,
             ip_packets: self.ip_packets,
             routing_packets: self.routing_packets,
             late: self.late.clone(),

@@ -5,6 +5,9 @@
 //!                           mon0                       mon0
 //! ```
 //!
+//! With a far end, `far` is at the end of the uplink, with interfaces `eth0` and `wan0`, and a veth joins it to
+//! the origin.
+//!
 //! All of it is inside a mount, process and network namespace of the run's own. No name can clash with one
 //! outside, and the kernel removes everything when the run's process ends.
 
@@ -13,7 +16,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::mount::{MountFlags, mount, mount_bind};
-use sim::scenario::{Congestion, Routing, Scenario};
+use sim::scenario::{Congestion, FarEnd, Routing, Scenario};
 
 use super::address;
 use super::air::Ports;
@@ -54,14 +57,25 @@ const MESH_SETTINGS: [&str; 2] =
     ["net.ipv4.neigh.wl0.mcast_solicit=20", "net.ipv4.neigh.wl0.retrans_time_ms=100"];
 
 /// Mounts a /run and an /etc/hosts of the run's own. Call it once, inside the run's mount namespace.
-pub fn make_private_places() -> io::Result<()> {
+pub fn make_private_places(scenario: &Scenario) -> io::Result<()> {
     mount("tmpfs", "/run", "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, None)?;
     fs::create_dir_all(WORKSPACE)?;
     let hosts = Path::new(WORKSPACE).join("hosts");
-    let text = format!("127.0.0.1 localhost\n{} {}\n", address::ORIGIN_ADDRESS, address::ORIGIN);
-    fs::write(&hosts, text)?;
+    fs::write(&hosts, hosts_text(scenario))?;
     mount_bind(&hosts, "/etc/hosts")?;
     Ok(())
+}
+
+fn hosts_text(scenario: &Scenario) -> String {
+    let local = "127.0.0.1 localhost";
+    let origin = format!("{} {}", address::origin(scenario), address::ORIGIN);
+    match scenario.far {
+        FarEnd::None => format!("{local}\n{origin}\n"),
+        FarEnd::Pair => {
+            let far = format!("{} {}", address::OUTER_ADDRESS, address::FAR);
+            format!("{local}\n{origin} {}\n{far}\n", address::ORIGIN_FQDN)
+        }
+    }
 }
 
 /// Builds all namespaces and interfaces; calls `built` after each namespace.
@@ -69,7 +83,7 @@ pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> 
     let routers = 0..scenario.routers.len();
     let mut names: Vec<_> = routers.clone().map(|it| address::router(scenario, it)).collect();
     names.extend(scenario.receivers.iter().map(|it| address::client(scenario, *it)));
-    names.push(address::ORIGIN.to_owned());
+    names.extend(outside(scenario).iter().map(|it| (*it).to_owned()));
     ip(None, &names.iter().map(|name| format!("netns add {name}")).collect::<Vec<_>>())?;
     let ipv6 = ipv6_settings(scenario.routing);
     for name in &names {
@@ -79,7 +93,11 @@ pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> 
             avoid_congestion(scenario.congestion)
         })??;
     }
-    let wires = scenario.receivers.iter().map(|it| wire(scenario, *it)).collect::<Vec<_>>();
+    let mut wires: Vec<_> = scenario.receivers.iter().map(|it| wire(scenario, *it)).collect();
+    if scenario.far == FarEnd::Pair {
+        let (far, origin) = (address::FAR, address::ORIGIN);
+        wires.push(format!("link add wan0 netns {far} type veth peer name eth0 netns {origin}"));
+    }
     ip(None, &wires)?;
     let mut mesh = Vec::new();
     let mut monitor = Vec::new();
@@ -94,8 +112,8 @@ pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> 
         monitor.push(mon0);
     }
     let tap = |namespace: &str, name| within(namespace, || Tap::new(name, Kind::Ethernet))?;
-    let uplink =
-        [tap(&address::router(scenario, scenario.gateway), "wan0")?, tap(address::ORIGIN, "eth0")?];
+    let gateway = address::router(scenario, scenario.gateway);
+    let uplink = [tap(&gateway, "wan0")?, tap(outside(scenario)[0], "eth0")?];
     for router in 0..scenario.routers.len() {
         ip(Some(&address::router(scenario, router)), &router_commands(scenario, router))?;
         built();
@@ -104,9 +122,23 @@ pub fn build(scenario: &Scenario, mut built: impl FnMut()) -> io::Result<Ports> 
         ip(Some(&address::client(scenario, *receiver)), &client_commands(*receiver))?;
         built();
     }
-    ip(Some(address::ORIGIN), &origin_commands())?;
-    built();
+    for place in outside(scenario) {
+        let commands = match *place {
+            address::FAR => far_commands(scenario),
+            _ => origin_commands(scenario),
+        };
+        ip(Some(place), &commands)?;
+        built();
+    }
     Ok(Ports { mesh, monitor, uplink })
+}
+
+/// The namespaces beyond the uplink, from its end on.
+fn outside(scenario: &Scenario) -> &'static [&'static str] {
+    match scenario.far {
+        FarEnd::None => &[address::ORIGIN],
+        FarEnd::Pair => &[address::FAR, address::ORIGIN],
+    }
 }
 
 fn ipv6_settings(routing: Routing) -> &'static [&'static str] {
@@ -133,7 +165,7 @@ fn avoid_congestion(congestion: Congestion) -> io::Result<()> {
 
 /// Number of namespaces that [`build`] builds.
 pub fn size(scenario: &Scenario) -> usize {
-    scenario.routers.len() + scenario.receivers.len() + 1
+    scenario.routers.len() + scenario.receivers.len() + outside(scenario).len()
 }
 
 fn wire(scenario: &Scenario, router: usize) -> String {
@@ -156,7 +188,7 @@ fn router_commands(scenario: &Scenario, router: usize) -> Vec<String> {
     if router == scenario.gateway {
         commands.push("link set wan0 up".to_owned());
         commands.push(format!("addr add {}/30 dev wan0", address::UPLINK_ADDRESS));
-        commands.push(format!("route add default via {} proto static", address::ORIGIN_ADDRESS));
+        commands.push(format!("route add default via {} proto static", address::OUTER_ADDRESS));
     }
     if scenario.routing == Routing::Static {
         commands.extend(static_routes(scenario, router));
@@ -199,14 +231,35 @@ fn client_commands(router: usize) -> Vec<String> {
     ]
 }
 
-fn origin_commands() -> Vec<String> {
+/// The far end forwards, too. Its default route leads to the origin: the daemon dials where that leads.
+fn far_commands(scenario: &Scenario) -> Vec<String> {
     let mut commands = vec![
         "link set lo up".to_owned(),
         "link set eth0 up".to_owned(),
-        format!("addr add {}/30 dev eth0", address::ORIGIN_ADDRESS),
+        format!("addr add {}/30 dev eth0", address::OUTER_ADDRESS),
+        "link set wan0 up".to_owned(),
+        format!("addr add {}/30 dev wan0", address::FAR_ADDRESS),
+        format!("route add default via {}", address::origin(scenario)),
     ];
     for net in [address::MESH_NET, address::CLIENTS_NET] {
         commands.push(format!("route add {net} via {}", address::UPLINK_ADDRESS));
     }
+    commands
+}
+
+fn origin_commands(scenario: &Scenario) -> Vec<String> {
+    let mut commands = vec![
+        "link set lo up".to_owned(),
+        "link set eth0 up".to_owned(),
+        format!("addr add {}/30 dev eth0", address::origin(scenario)),
+    ];
+    let (over, nets): (_, &[_]) = match scenario.far {
+        FarEnd::None => (address::UPLINK_ADDRESS, &[address::MESH_NET, address::CLIENTS_NET]),
+        FarEnd::Pair => {
+            let nets = &[address::MESH_NET, address::CLIENTS_NET, address::UPLINK_NET];
+            (address::FAR_ADDRESS, nets)
+        }
+    };
+    commands.extend(nets.iter().map(|net| format!("route add {net} via {over}")));
     commands
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use sim::hosts::content;
+use sim::scenario::Scenario;
 
 use super::address;
 use super::child::{Background, wait_for};
@@ -41,14 +42,14 @@ pub fn url(number: usize) -> String {
 }
 
 /// Starts nginx.
-pub fn start(nginx: &Path) -> io::Result<Background> {
+pub fn start(scenario: &Scenario, nginx: &Path) -> io::Result<Background> {
     let config = PathBuf::from(WORKSPACE).join("nginx.conf");
     fs::write(&config, configuration())?;
     let mut command = Command::new(nginx);
     // Inside a user namespace there is no other user to switch to.
     command.args(["-e", "stderr", "-g", "user root root; daemon off;", "-c"]).arg(&config);
     let background = Background::start(address::ORIGIN, "nginx", &mut command)?;
-    let server = SocketAddr::from((address::ORIGIN_ADDRESS, 80));
+    let server = SocketAddr::from((address::origin(scenario), 80));
     let mut programs = [background];
     wait_for("nginx answers", TIMEOUT, &mut programs, || {
         within(address::ORIGIN, || TcpStream::connect_timeout(&server, TIMEOUT).is_ok())

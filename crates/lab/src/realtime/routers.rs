@@ -9,13 +9,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use sim::scenario::{Intercepts, Routing, Scenario};
+use sim::scenario::{FarEnd, Intercepts, Routing, Scenario};
 use wire::{Scheme, Selection};
 
-use super::address;
 use super::child::{Background, wait_for};
 use super::namespace::within;
 use super::network::WORKSPACE;
+use super::{address, far};
 
 /// How long routes may take to appear, with the slowest hellos and many losses.
 const ROUTES_TIMEOUT: Duration = Duration::from_secs(60);
@@ -81,7 +81,7 @@ pub fn wait_for_routes(
 }
 
 fn reaches_origin(scenario: &Scenario, receiver: usize) -> io::Result<bool> {
-    let origin = SocketAddr::from((address::ORIGIN_ADDRESS, 80));
+    let origin = SocketAddr::from((address::origin(scenario), 80));
     within(&address::client(scenario, receiver), || {
         TcpStream::connect_timeout(&origin, CONNECT_TIMEOUT).is_ok()
     })
@@ -199,13 +199,17 @@ fn start_one(
 ) -> io::Result<Background> {
     let namespace = address::router(scenario, router);
     let file = |kind: &str| PathBuf::from(WORKSPACE).join(format!("{namespace}.{kind}"));
-    fs::write(file("toml"), configuration(scenario, scheme, router))?;
+    let mut text = configuration(scenario, scheme, router);
+    if scenario.far == FarEnd::Pair && router == scenario.gateway {
+        text += &far::for_gateway(hearsay)?;
+    }
+    fs::write(file("toml"), text)?;
     let mut command = Command::new(hearsay);
     command
         .args(["run", "--listen", "127.0.0.1:3128", "--store-size", "1GiB", "--config"])
         .arg(file("toml"))
         .arg("--store")
-        .arg(file("store"))
+        .arg(store(scenario, router))
         .arg("--control")
         .arg(control(scenario, router))
         .args(intercepted(scenario, scheme, router).iter().map(|it| format!("--intercept={it}")));
@@ -277,7 +281,7 @@ pub fn units_cut(scenario: &Scenario, hearsay: &Path) -> io::Result<u64> {
 }
 
 /// Whether a daemon answers, listens if it should overhear and, if it has peers, knows the route to the
-/// gateway and is connected to the peer that it will ask.
+/// gateway and is connected to the peer that it will ask. A gateway is connected to its far end, too.
 fn is_ready(
     scenario: &Scenario,
     scheme: Scheme,
@@ -288,6 +292,9 @@ fn is_ready(
     let Some(status) = ask("status")? else { return Ok(false) };
     if scheme.overhears() && status["overhear"]["works"] != true {
         return Ok(false);
+    }
+    if router == scenario.gateway && scenario.far == FarEnd::Pair {
+        return Ok(ask("uplink")?.is_some_and(|it| it["state"] == "up"));
     }
     if router == scenario.gateway || scenario.path(router).is_empty() {
         return Ok(true);
@@ -301,6 +308,11 @@ fn is_ready(
     let peers = ask("peers")?.unwrap_or_default();
     let is_there = |peer: &Value| peer["address"] == *asked;
     Ok(asked.is_string() && peers.as_array().is_some_and(|peers| peers.iter().any(is_there)))
+}
+
+/// The store of a router's daemon.
+pub fn store(scenario: &Scenario, router: usize) -> PathBuf {
+    PathBuf::from(WORKSPACE).join(format!("{}.store", address::router(scenario, router)))
 }
 
 /// The control socket of a router's daemon.

@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use radio::Medium;
 use report::provenance::Provenance;
 use sim::result::{self, RunResult, Transfer};
-use sim::scenario::{Routing, Scenario};
+use sim::scenario::{FarEnd, Routing, Scenario};
 use wire::Scheme;
 
 use super::air::{Air, Engines, Ports, Snapshot};
@@ -18,7 +18,7 @@ use super::clients::Plan;
 use super::lifeline::Lifeline;
 use super::origin::Files;
 use super::require::Programs;
-use super::{address, clients, launch, network, origin, require, routers, verdict};
+use super::{address, clients, far, launch, network, origin, require, routers, verdict};
 use crate::cli::Run;
 use crate::console::progress::Progress;
 use crate::console::{self, table};
@@ -42,7 +42,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let scheme = launch::scheme(args, &scenario)?;
     let programs = require::programs(&scenario, scheme)?;
     let progress = Progress::new(args.quiet);
-    network::make_private_places()?;
+    network::make_private_places(&scenario)?;
     let mut air = build(args, &scenario, &progress)?;
     let mut running = start(scheme, &scenario, &programs, &progress)?;
     let (transfers, snapshots) = transfer(args, &scenario, &programs, &progress, &mut air)?;
@@ -96,7 +96,7 @@ fn start(
     programs: &Programs,
     progress: &Progress,
 ) -> io::Result<Vec<Background>> {
-    let mut running = vec![origin::start(&programs.nginx)?];
+    let mut running = vec![origin::start(scenario, &programs.nginx)?];
     if scenario.routing == Routing::Babel {
         let step = progress.step("routes", scenario.receivers.len());
         let babeld = programs.babeld.as_deref().expect("it was looked for");
@@ -107,6 +107,9 @@ fn start(
     }
     let step = progress.step("daemons", scenario.routers.len());
     let hearsay = &programs.hearsay;
+    if scenario.far == FarEnd::Pair {
+        running.push(far::start(hearsay, &routers::store(scenario, scenario.gateway))?);
+    }
     let mut daemons = routers::start_hearsay(scenario, scheme, hearsay, || step.tick())?;
     step.done();
     running.append(&mut daemons);

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use radio::Report;
 use sim::result::source;
 use sim::result::{Gateway, Radio, RunResult, Transfer};
-use sim::scenario::Scenario;
+use sim::scenario::{FarEnd, Scenario};
 use wire::Scheme;
 
 use super::air::Snapshot;
@@ -47,6 +47,8 @@ pub fn result(
         began_unix_s: unix_seconds(before.date),
         gateway: Gateway {
             bytes_from_origin: after.from_origin - before.from_origin,
+            bytes_to_origin: (scenario.far == FarEnd::Pair)
+                .then(|| after.to_origin - before.to_origin),
             bytes_over_air: of_gateway(after) - of_gateway(before),
             units_cut,
         },

@@ -114,12 +114,18 @@ impl Kept {
             .update(name.as_bytes())
             .finalize_xof()
             .fill(&mut bytes);
+        self.publish_as(name, &bytes);
+        bytes
+    }
+
+    /// Puts a file of this content on the origin.
+    #[track_caller]
+    pub fn publish_as(&self, name: &str, bytes: &[u8]) {
         let script = format!("cat > /run/lab/www/{name}");
         let mut command = self.command("origin", &["sh", "-ec", &script]);
         let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
-        child.stdin.take().expect("it is piped").write_all(&bytes).expect("it is taken");
+        child.stdin.take().expect("it is piped").write_all(bytes).expect("it is taken");
         assert!(child.wait().expect("it is our child").success());
-        bytes
     }
 
     /// Starts a download of one of the origin's files by the client behind a router.
@@ -142,18 +148,21 @@ impl Kept {
     /// The process of a router's daemon.
     #[track_caller]
     pub fn daemon(&self, router: &str) -> Process {
-        let control = format!("/run/lab/router-{router}.control");
+        self.hearsay(&format!("/run/lab/router-{router}.control"))
+    }
+
+    /// The process of the `hearsay` that has this word in its command line.
+    #[track_caller]
+    pub fn hearsay(&self, word: &str) -> Process {
         let family = self.run.family();
-        let has = |it: &&Process| it.name == "hearsay" && words(it).contains(&control);
+        let has = |it: &&Process| it.name == "hearsay" && words(it).iter().any(|it| it == word);
         family.iter().find(has).unwrap_or_else(|| panic!("no daemon in {family:?}")).clone()
     }
 
     /// Kills a router's daemon with SIGKILL.
     #[track_caller]
     pub fn kill(&self, router: &str) {
-        let daemon = self.daemon(router);
-        kill(&daemon);
-        wait_until(|| format!("{daemon:?} is there"), || !daemon.is_alive());
+        end(&self.daemon(router));
     }
 
     /// Kills a router's daemon, starts it again, and waits until it answers and has a route.
@@ -170,10 +179,14 @@ impl Kept {
 
     /// The status of a router's daemon, if it answers.
     pub fn status(&self, router: &str) -> Option<Value> {
-        let daemon = std::path::Path::new(env!("CARGO_BIN_EXE_hearsay-lab"));
-        let daemon = daemon.with_file_name("hearsay");
+        self.ask(router, &["status", "--json"])
+    }
+
+    /// What a router's daemon answers to a command, if it answers.
+    pub fn ask(&self, router: &str, what: &[&str]) -> Option<Value> {
+        let daemon = hearsay();
         let control = format!("/run/lab/router-{router}.control");
-        let words = [daemon.to_str()?, "status", "--json", "--control", &control];
+        let words = [&[daemon.as_str()], what, &["--control", &control]].concat();
         let output = self.command(&format!("router-{router}"), &words).output().ok()?;
         serde_json::from_slice(&output.stdout).ok()
     }
@@ -245,8 +258,22 @@ impl Drop for Within {
     }
 }
 
+/// The daemon's program.
+pub fn hearsay() -> String {
+    let lab = std::path::Path::new(env!("CARGO_BIN_EXE_hearsay-lab"));
+    let daemon = lab.with_file_name("hearsay");
+    daemon.into_os_string().into_string().expect("a path of plain letters")
+}
+
+/// Kills a process with SIGKILL, and waits for its end.
+#[track_caller]
+pub fn end(process: &Process) {
+    kill(process);
+    wait_until(|| format!("{process:?} is there"), || !process.is_alive());
+}
+
 /// The command line of a process.
-fn words(process: &Process) -> Vec<String> {
+pub fn words(process: &Process) -> Vec<String> {
     let line = fs::read(format!("/proc/{}/cmdline", process.id)).unwrap_or_default();
     let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()

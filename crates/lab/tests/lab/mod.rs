@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 pub mod capture;
 mod ended;
+mod far;
 pub mod kept;
 mod processes;
 pub mod provenance;

@@ -29,7 +29,11 @@ pub(crate) fn run(scheme: &str, seed: u64, transfers: Vec<Transfer>) -> RunResul
         began_unix_s: 0.0,
         share_by_source: source::shares(&transfers),
         transfers,
-        gateway: Gateway { bytes_from_origin: 1_000_000, bytes_over_air: 2_000_000, units_cut: 0 },
+        gateway: Gateway {
+            bytes_from_origin: 1_000_000,
+            bytes_over_air: 2_000_000,
+            ..Gateway::default()
+        },
         radio: Radio { packets_per_file: 1234.0, ..Radio::default() },
         wall_seconds: 3.5,
     }

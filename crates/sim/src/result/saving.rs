@@ -97,7 +97,8 @@ mod tests {
     use crate::result::{Gateway, RunResult};
 
     fn carried(scheme: &str, uplink: u64, air: u64) -> RunResult {
-        let gateway = Gateway { bytes_from_origin: uplink, bytes_over_air: air, units_cut: 0 };
+        let gateway =
+            Gateway { bytes_from_origin: uplink, bytes_over_air: air, ..Gateway::default() };
         RunResult { gateway, ..run(scheme, 1, vec![transfer("r1", 100.0)]) }
     }
 

@@ -216,6 +216,7 @@ pub(super) fn result(
         began_unix_s: BEGIN.as_unix() as f64 + before.at.as_nanos() as f64 / 1e9,
         gateway: Gateway {
             bytes_from_origin: after.from_origin - before.from_origin,
+            bytes_to_origin: None,
             bytes_over_air: of_gateway(after) - of_gateway(before),
             units_cut: after.units_cut - before.units_cut,
         },

@@ -115,6 +115,7 @@ impl<'a> Builder<'a> {
             congestion: settings.congestion,
             variant: settings.variant,
             uplink,
+            far: settings.uplink.far,
             traffic: settings.traffic,
             workload,
             load: load(settings),

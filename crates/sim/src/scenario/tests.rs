@@ -74,6 +74,9 @@ fn the_uplink_is_as_its_keys_say() {
     for wrong in [("uplink_loss", "1.1"), ("uplink_loss", "-0.1"), ("uplink_queue", "0")] {
         assert!(complaint(THREE, &[wrong]).contains(" must be a "), "{wrong:?}");
     }
+    let far = |settings| load(THREE, settings).unwrap().far;
+    assert_eq!((far(&[]), far(&[("far", "pair")])), (FarEnd::None, FarEnd::Pair));
+    assert!(complaint(THREE, &[("far", "near")]).contains("none"));
     // They have no meaning where nothing crosses the uplink.
     assert!(complaint("hops = 3\ntraffic = 'tcp'\nuplink_loss = 0.1", &[]).contains("`traffic`"));
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::choice::Choice;
 use super::keys::UPLINK_MBPS_MIN;
 use crate::pipe::Pipe;
 
@@ -19,13 +20,34 @@ pub(super) struct UplinkKeys {
     pub delay_ms: f64,
     pub loss: f64,
     pub queue: u64,
+    pub far: FarEnd,
 }
 
 impl Default for UplinkKeys {
     fn default() -> Self {
         // The queue is that of a Linux interface.
-        Self { mbps: 100.0, up_mbps: 0.0, delay_ms: 10.0, loss: 0.0, queue: 1000 }
+        Self {
+            mbps: 100.0,
+            up_mbps: 0.0,
+            delay_ms: 10.0,
+            loss: 0.0,
+            queue: 1000,
+            far: FarEnd::None,
+        }
     }
+}
+
+/// What stands at the outer end of the uplink, before the origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FarEnd {
+    /// Nothing: the origin is there.
+    None,
+    /// A far end, which makes a pair with the gateway. It forwards packets, too.
+    Pair,
+}
+
+impl Choice for FarEnd {
+    const ALL: &'static [(Self, &'static str)] = &[(Self::None, "none"), (Self::Pair, "pair")];
 }
 
 /// The wired link between the gateway and the origin.

@@ -10,7 +10,7 @@ pub(in crate::scenario) const UPLINK_MBPS_MIN: f64 = 0.001;
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// The keys, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 12] = [
+pub(super) static KEYS: [Spec; 13] = [
     Spec {
         name: "uplink_mbps",
         meaning: "rate of the gateway's uplink, in Mbit/s; from the mesh to the outside it may be another, uplink_up_mbps",
@@ -45,6 +45,13 @@ pub(super) static KEYS: [Spec; 12] = [
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Whole(1..=100_000, |it| &mut it.uplink.queue),
+    },
+    Spec {
+        name: "far",
+        meaning: "machine at the outer end of the uplink: \"none\", or \"pair\" for a far end to which the gateway's requests go",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.uplink.far),
     },
     Spec {
         name: "mss",
