@@ -144,8 +144,13 @@ impl Driver {
 
     /// Gives the engine an input, and performs its outputs until there are none left.
     pub fn feed(&self, input: Input) {
+        self.feed_all([input]);
+    }
+
+    /// Gives the engine these inputs before any that they lead to.
+    fn feed_all(&self, inputs: impl IntoIterator<Item = Input>) {
         let state = &mut *self.0.state.borrow_mut();
-        state.pending.push_back(input);
+        state.pending.extend(inputs);
         while let Some(input) = state.pending.pop_front() {
             let now = state.clock.now();
             state.node.handle_input(now, input);
@@ -283,7 +288,8 @@ impl Driver {
             let state = &mut *self.0.state.borrow_mut();
             past.into_iter().for_each(|it| self.go_past(state, it));
         }
-        inputs.into_iter().for_each(|input| self.feed(Input::Origin(input)));
+        // What the engine grants for the first may bring more content, which comes after the last.
+        self.feed_all(inputs.into_iter().map(Input::Origin));
     }
 
     /// The pair of the uplink, if it has a far end.

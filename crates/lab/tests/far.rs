@@ -207,3 +207,22 @@ fn histories_may_be_wiped_at_either_end() {
     mesh.end().expect(0);
     world.nothing_is_left();
 }
+
+/// References take no time to cross, so much content comes at once: it must come in its order.
+#[test]
+fn what_crosses_as_references_comes_in_order() {
+    if !can_run("what_crosses_as_references_comes_in_order") {
+        return;
+    }
+    let world = World::new();
+    let mesh = Kept::start(&world, &[&RUN[..6], &["--set", "uplink_mbps=8"]].concat());
+    let file = mesh.publish("file", 1_000_000);
+    mesh.get("gateway", "file").expect(&file);
+    for round in 0..20 {
+        let name = format!("again-{round}");
+        mesh.publish_as(&name, &file);
+        mesh.get("gateway", &name).expect(&file);
+    }
+    mesh.end().expect(0);
+    world.nothing_is_left();
+}
