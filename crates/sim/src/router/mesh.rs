@@ -14,6 +14,7 @@ use store::Policy;
 use wire::{Date, Instant, Scheme, Selection};
 
 use super::{EventSink, HTTP_PORT, Router, Settings, StoreSize, way};
+use crate::hosts::content::Source;
 use crate::hosts::{BEGIN, Browser, Client, Files, Origin};
 use crate::net::{self, Host, Interface, Packet};
 use crate::scenario::{self, Intercepts, Scenario, Traffic};
@@ -152,15 +153,16 @@ impl<'a> Mesh<'a> {
             world.listen();
         }
         let sizes: Arc<[u64]> = sizes(scenario, seed).into();
+        let source = Source::from(seed).with_changed(scenario.changed);
         let files =
-            Files { seed, sizes: sizes.to_vec(), max_age_s: options.max_age_s, changed: CHANGED };
+            Files { source, sizes: sizes.to_vec(), max_age_s: options.max_age_s, changed: CHANGED };
         let server = Member::Origin(Origin::new(files, HTTP_PORT));
         let uplink = scenario.uplink.pipes(seed);
         let origin = world.attach_by(scenario.gateway, uplink, host(count), server);
         let mut clients = BTreeMap::new();
         for (place, receiver) in scenario.receivers.iter().enumerate() {
             let to = SocketAddrV4::new(address(origin), HTTP_PORT);
-            let client = Client::new(ORIGIN, to, seed);
+            let client = Client::new(ORIGIN, to, source);
             let (wire, client) = match scenario.traffic {
                 Traffic::Pages => readers(scenario, client, *receiver, seed, &sizes),
                 _ => (Wire::LAN, Member::Client(client)),
