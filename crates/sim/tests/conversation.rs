@@ -85,6 +85,7 @@ fn talk(says: &str) -> (String, bool, u64) {
         profile: content::Profile::DEFAULT,
         memory_bytes: 1 << 20,
         names: BTreeMap::from([("origin".to_owned(), IpAddr::V4(address(ORIGIN)))]),
+        far: None,
     };
     let router = Member::Router(Box::new(Router::new(settings).unwrap()));
     let routes = Routes::over(1, []);

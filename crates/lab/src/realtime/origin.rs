@@ -37,8 +37,8 @@ impl Files {
 }
 
 /// The URL of a file.
-pub fn url(number: usize) -> String {
-    format!("http://{}{}", address::ORIGIN, content::path(number))
+pub fn url(scenario: &Scenario, number: usize) -> String {
+    format!("http://{}{}", scenario.far.origin_name(), content::path(number))
 }
 
 /// Starts nginx.
