@@ -11,9 +11,11 @@ fn place(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
 }
 
+type Check = fn(&[u8]);
+
 #[test]
 fn the_corpus_does_no_harm() {
-    let targets: [(&str, fn(&[u8])); 4] = [
+    let targets: [(&str, Check); 4] = [
         ("uplink_messages", testing::uplink_messages),
         ("uplink_control", testing::uplink_control),
         ("uplink_record", testing::uplink_record),

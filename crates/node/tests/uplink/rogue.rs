@@ -250,6 +250,9 @@ impl AgainstNear {
     }
 }
 
+/// The content of a request, and how it ended.
+type Content = (Vec<u8>, Option<Result<(), FetchError>>);
+
 /// A near end of a test's own, and a real far end.
 pub struct AgainstFar {
     pub now: Instant,
@@ -262,7 +265,7 @@ pub struct AgainstFar {
     pub asked: BTreeMap<FetchId, Fetch>,
     pub cancelled: Vec<FetchId>,
     /// What requests' content is, and how it ended.
-    pub content: BTreeMap<FetchId, (Vec<u8>, Option<Result<(), FetchError>>)>,
+    pub content: BTreeMap<FetchId, Content>,
     pub is_over: bool,
     /// Jobs that were given.
     pub supplies: usize,
