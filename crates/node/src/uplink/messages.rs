@@ -30,6 +30,14 @@ pub struct Hello {
     pub fresh: [u8; 16],
 }
 
+/// The position up to which both ends hold the same; `None` if they hold different histories, or parts that
+/// do not meet.
+pub fn agreement(sender: HistoryState, receiver: HistoryState) -> Option<u64> {
+    let end = sender.end.min(receiver.end);
+    let is_same = sender.epoch == receiver.epoch && sender.epoch != [0; 16];
+    (is_same && end >= sender.first.max(receiver.first)).then_some(end)
+}
+
 /// How the payload of a batch is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {

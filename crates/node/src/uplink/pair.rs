@@ -5,7 +5,7 @@
 
 use super::RECORD_MAX;
 use super::control::{Reader, Speaker};
-use super::messages::{Hello, Message};
+use super::messages::{Hello, Message, agreement};
 use super::receiver::{self, Broken, Receiver, WANTED_MAX};
 use super::report::PairReport;
 use super::schedule::Rate;
@@ -512,16 +512,12 @@ impl Pair {
             self.close(None);
             return None;
         };
-        match self.has_more() {
+        match self.sender.is_ready() {
             true => self.rate.sent(now, sealed.len()),
             false => self.rate.is_idle(),
         }
         self.report.rate_bytes = self.rate.get().unwrap_or_default();
         Some(sealed)
-    }
-
-    fn has_more(&self) -> bool {
-        self.sender.is_ready()
     }
 
     fn seal(&mut self, record: &Record) -> Option<Bytes> {
@@ -599,12 +595,4 @@ impl Pair {
             ..self.report
         }
     }
-}
-
-/// The position up to which both ends hold the same; `None` if they hold different histories, or parts that
-/// do not meet.
-fn agreement(sender: HistoryState, receiver: HistoryState) -> Option<u64> {
-    let end = sender.end.min(receiver.end);
-    let is_same = sender.epoch == receiver.epoch && sender.epoch != [0; 16];
-    (is_same && end >= sender.first.max(receiver.first)).then_some(end)
 }

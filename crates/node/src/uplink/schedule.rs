@@ -129,6 +129,13 @@ mod tests {
     }
 
     #[test]
+    fn clients_without_end_are_forgotten_all_at_once() {
+        let mut shares = Shares::default();
+        (0..10_000).for_each(|client| shares.serve(client, 10));
+        assert!(shares.served.len() <= CLIENTS_MAX);
+    }
+
+    #[test]
     fn the_rate_is_that_of_a_link_that_is_always_busy() {
         let mut rate = Rate::default();
         assert_eq!((rate.get(), rate.level(), rate.record_max()), (None, 3, 16 * 1024));

@@ -14,6 +14,8 @@ fn place(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
 }
 
+type Check = fn(&[u8]);
+
 #[test]
 fn the_corpus_does_no_harm() {
     let targets: [(&str, Check); 4] = [
