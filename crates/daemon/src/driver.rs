@@ -6,11 +6,12 @@
 use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
-use crate::uplink::{Outcome, Uplink};
+use crate::uplink::{Feed, Outcome, Uplink};
 use crate::{clients, engine_log, origins};
 use bytes::Bytes;
 use host::clock::Clock;
 use host::origin::Pool;
+use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use node::driver::Grants;
@@ -28,6 +29,7 @@ use std::time::SystemTime;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
+use wire::counters::Reason;
 use wire::{Date, NodeId, Oid, PublicKey};
 
 /// A handle to the driver; each task has a clone.
@@ -147,7 +149,7 @@ impl Driver {
         self.feed_all([input]);
     }
 
-    /// Gives the engine these inputs before any that they lead to.
+    /// The same with several inputs, before any that they lead to: content must stay in order.
     fn feed_all(&self, inputs: impl IntoIterator<Item = Input>) {
         let state = &mut *self.0.state.borrow_mut();
         state.pending.extend(inputs);
@@ -242,6 +244,11 @@ impl Driver {
         self.0.state.borrow().node.report()
     }
 
+    /// The content of an answer that is given without the engine.
+    pub fn error_text(&self, status: StatusCode, why: impl Reason) -> Bytes {
+        node::error_text(&self.0.state.borrow().name, status, &why.clause())
+    }
+
     /// The error response to a client whose origin could not be dialled.
     pub fn dialled_in_vain(&self, error: FetchError) -> (Head, Bytes) {
         node::dialled_in_vain(&self.0.state.borrow().name, error)
@@ -271,25 +278,6 @@ impl Driver {
     pub fn set_clock(&self) {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         self.feed(Input::Clock(Date::from_unix(since.as_secs())));
-    }
-
-    /// Gives the uplink's pair an input, if there is one.
-    pub fn uplink(&self, input: NearInput) {
-        if let Some(uplink) = &self.0.uplink {
-            let outcome = uplink.feed(self, input);
-            self.apply(outcome);
-        }
-    }
-
-    /// Hands on what an input of the pair has led to.
-    pub fn apply(&self, outcome: Outcome) {
-        let Outcome { inputs, past } = outcome;
-        if !past.is_empty() {
-            let state = &mut *self.0.state.borrow_mut();
-            past.into_iter().for_each(|it| self.go_past(state, it));
-        }
-        // What the engine grants for the first may bring more content, which comes after the last.
-        self.feed_all(inputs.into_iter().map(Input::Origin));
     }
 
     /// The pair of the uplink, if it has a far end.
@@ -408,6 +396,24 @@ impl Driver {
                 addresses.map(|all| all.into_iter().map(|address| address.ip()).collect());
             driver.feed(Input::Name(host, addresses));
         });
+    }
+}
+
+impl Feed for Driver {
+    fn uplink(&self, input: NearInput) {
+        if let Some(uplink) = &self.0.uplink {
+            let outcome = uplink.feed(self, input);
+            self.apply(outcome);
+        }
+    }
+
+    fn apply(&self, outcome: Outcome) {
+        let Outcome { inputs, past } = outcome;
+        if !past.is_empty() {
+            let state = &mut *self.0.state.borrow_mut();
+            past.into_iter().for_each(|it| self.go_past(state, it));
+        }
+        self.feed_all(inputs.into_iter().map(Input::Origin));
     }
 }
 

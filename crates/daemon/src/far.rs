@@ -13,6 +13,7 @@ use crate::cli::Far;
 use crate::config::{Machine, Place};
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::run::abort_on_panic;
 use crate::{entropy, log};
 use door::Door;
 use gateway::Gateway;
@@ -32,6 +33,8 @@ const UNIT_BYTES: u64 = 130;
 /// Runs the far end until it is told to stop.
 pub fn run(args: Far) -> Result<(), Failure> {
     log::start(args.log)?;
+    // Gateways go past a far end that is dead, but wait for one that is half dead.
+    abort_on_panic();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(host::resolve::LOOKUPS_MAX)

@@ -40,6 +40,7 @@ mod put;
 mod query;
 mod reload;
 mod run;
+mod show_uplink;
 mod status;
 mod term;
 mod transparent;
@@ -68,7 +69,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Run(run) => start(&run, control),
         Command::Status { json } => wait(show_status(&paths(), json)),
         Command::Peers { json } => wait(peers::show(&paths(), json)),
-        Command::Uplink(args) => wait(pair::show(&args, &paths())),
+        Command::Uplink(args) => wait(show_uplink::run(&args, &paths())),
         Command::Far(args) => far::run(*args),
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),

@@ -3,10 +3,8 @@
 
 mod history;
 mod link;
-mod page;
 mod worker;
 
 pub use history::Histories;
 pub use link::{End, carry};
-pub use page::{UplinkLine, show};
 pub use worker::Work;

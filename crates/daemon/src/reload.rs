@@ -9,6 +9,7 @@ use crate::config::{Config, Given};
 use crate::driver::Driver;
 use crate::observe::Observer;
 use crate::transparent::Transparent;
+use crate::uplink::Feed as _;
 use host::egress::Egress;
 use node::Input;
 use node::uplink::NearInput;

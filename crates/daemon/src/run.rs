@@ -265,7 +265,7 @@ fn say_panics() {
 /// Makes a panic abort the process from here on: traffic bypasses a dead daemon, but hangs at one
 /// that is half dead. The writer thread alone may panic: it replaces a damaged file, or aborts the
 /// process itself.
-fn abort_on_panic() {
+pub fn abort_on_panic() {
     drop(std::panic::take_hook());
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::pair::UplinkLine;
 use node::Report;
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +14,13 @@ mod mesh;
 mod overhear;
 mod page;
 mod route;
+mod uplink;
 
 pub use mesh::{Mesh, PeerLine, sealing, whence};
 pub use node::driver::admission::Counters as Clients;
 pub use overhear::Overhear;
 pub use route::Route;
+pub use uplink::UplinkLine;
 
 /// The daemon's status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,6 +194,7 @@ pub(crate) mod tests {
             route: None,
             mesh: None,
             overhear: None,
+            uplink: None,
             store: Store {
                 kind: StoreKind::Disk,
                 path: Some("/var/cache/hearsay".into()),

@@ -7,10 +7,10 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
 use crate::config::{Config, FarEnd};
-use crate::driver::Driver;
 use crate::entropy;
 use crate::identity::Identity;
-use crate::pair::{End, Histories, UplinkLine, Work, carry};
+use crate::pair::{End, Histories, Work, carry};
+use crate::status::UplinkLine;
 use bytes::Bytes;
 use host::clock::Clock;
 use hyper::body::{Body as _, Incoming};
@@ -53,6 +53,15 @@ struct State {
     /// The number of the current connection, and whether it must end.
     connection: u64,
     is_over: bool,
+}
+
+/// The engine's driver, as the pair's tasks see it.
+pub trait Feed: Clone + 'static {
+    /// Gives the pair an input.
+    fn uplink(&self, input: NearInput);
+
+    /// Hands on what an input has led to.
+    fn apply(&self, outcome: Outcome);
 }
 
 /// What an input of the pair leads to in the engine's driver.
@@ -115,14 +124,14 @@ impl Uplink {
 
     /// Gives the pair an input, and performs what it asks for, except what the outcome says.
     #[must_use]
-    pub fn feed(&self, driver: &Driver, input: NearInput) -> Outcome {
+    pub fn feed<D: Feed>(&self, driver: &D, input: NearInput) -> Outcome {
         let state = &mut *self.0.state.borrow_mut();
         let now = state.clock.now();
         state.near.handle_input(now, input);
         self.drain(driver, state)
     }
 
-    fn drain(&self, driver: &Driver, state: &mut State) -> Outcome {
+    fn drain<D: Feed>(&self, driver: &D, state: &mut State) -> Outcome {
         let mut outcome = Outcome::default();
         while let Some(output) = state.near.poll_output() {
             match output {
@@ -153,7 +162,7 @@ impl Uplink {
     }
 
     /// Feeds the worker's results and the timer; never returns.
-    pub async fn run(self, driver: Driver, mut results: Results) {
+    pub async fn run(self, driver: impl Feed, mut results: Results) {
         loop {
             let clock = {
                 let state = self.0.state.borrow();
@@ -172,7 +181,7 @@ impl Uplink {
     }
 
     /// Feeds the content of a request, as fast as it crosses.
-    pub async fn send_content(self, driver: Driver, id: FetchId, mut content: Incoming) {
+    pub async fn send_content(self, driver: impl Feed, id: FetchId, mut content: Incoming) {
         let result = loop {
             let frame = poll_fn(|cx| Pin::new(&mut content).poll_frame(cx)).await;
             match frame {
@@ -197,8 +206,8 @@ impl Uplink {
         loop {
             let changed = self.0.room.notified();
             {
-                let mut state = self.0.state.borrow_mut();
-                if !state.near.takes(&OriginOutput::Cancel(id)) {
+                let state = self.0.state.borrow();
+                if !state.near.carries(id) {
                     return None;
                 }
                 let room = state.near.room(id);
@@ -218,13 +227,13 @@ impl Uplink {
 }
 
 /// One connection with the far end.
-struct Link {
+struct Link<D> {
     uplink: Uplink,
-    driver: Driver,
+    driver: D,
     number: u64,
 }
 
-impl Link {
+impl<D: Feed> Link<D> {
     async fn run(self, far: FarEnd) {
         match host::pair::dial(&far.host, far.port).await {
             Ok(stream) if self.is_current() => {
@@ -244,7 +253,7 @@ impl Link {
     }
 }
 
-impl End for Link {
+impl<D: Feed> End for Link<D> {
     fn receive(&self, bytes: Bytes) {
         if self.is_current() {
             self.driver.uplink(NearInput::Received(bytes));
@@ -258,11 +267,14 @@ impl End for Link {
         let (bytes, outcome) = {
             let state = &mut *self.uplink.0.state.borrow_mut();
             let now = state.clock.now();
-            let bytes = state.near.poll_transmit(now)?;
+            let bytes = state.near.poll_transmit(now);
+            if bytes.is_none() && !state.near.has_output() {
+                return None;
+            }
             (bytes, self.uplink.drain(&self.driver, state))
         };
         self.driver.apply(outcome);
-        Some(bytes)
+        bytes
     }
 
     fn may_receive(&self) -> bool {

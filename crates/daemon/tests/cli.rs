@@ -213,6 +213,15 @@ fn commands_without_a_daemon_end_with_3() {
 }
 
 #[test]
+fn https_without_a_far_end_is_refused_with_the_proxys_own_reason() {
+    let world = World::new();
+    let hearsay = Hearsay::start(&world);
+    let file = world.path("got").display().to_string();
+    let got = ended(hearsay.command(&["get", "-o", &file, "https://a.test/b"]));
+    expect(&got, 1, &["400 Bad Request: an https:// URL needs the far end", "[uplink] far"]);
+}
+
+#[test]
 fn a_socket_that_a_killed_daemon_left_is_taken_over() {
     let world = World::new();
     let mut hearsay = Hearsay::start(&world);

@@ -4,10 +4,17 @@
 //! their corpus, and the engine of peer connections, with which tests act as a misbehaving peer.
 
 mod overheard;
+mod uplink;
 
 pub use crate::identity::verify;
 pub use crate::peers::{Down, Event, Peers};
+pub use crate::uplink::fetch::Asked;
+pub use crate::uplink::messages::{Batch, Coding, Hello, Literals};
 pub use overheard::segments as overheard;
+pub use uplink::{
+    Heard, PairEnd, uplink_control, uplink_encoded, uplink_handshake, uplink_messages,
+    uplink_record,
+};
 
 use crate::http::{self, CacheControl, Ranges, Record, Row, Screen, Verdict};
 use ::http::{HeaderMap, HeaderValue, StatusCode, header};

@@ -550,3 +550,22 @@ fn a_damaged_unit_costs_its_block_until_the_next_start() {
     let (_, reader) = open(Arc::new(memory), options(LARGE, true));
     assert!(is_held(&reader, damaged + 5, 10) && !is_held(&reader, damaged, 1));
 }
+
+#[test]
+fn units_after_a_damaged_one_do_not_come_back_when_it_is_replaced() {
+    let memory = Memory::new();
+    let (mut history, reader) = open(Arc::new(memory.clone()), options(LARGE, false));
+    let units: Vec<Unit> = (0..10).map(|seed| entry(seed, 7)).collect();
+    history.append(0, &units).unwrap();
+    drop((history, reader));
+    let name = memory.names().unwrap().swap_remove(0);
+    let at = 60 + 3 * (64 + 7) + 64;
+    memory.open(&name).unwrap().write_at(at, &mut [std::io::IoSlice::new(&[0; 7])]).unwrap();
+    let (mut history, _) = open(Arc::new(memory.clone()), options(LARGE, false));
+    assert_eq!(history.state().end, 3);
+    history.append(3, &[entry(20, 7)]).unwrap();
+    drop(history);
+    let (_, reader) = open(Arc::new(memory), options(LARGE, false));
+    assert_eq!(reader.read(0, 4).unwrap().unwrap(), [&units[..3], &[entry(20, 7)]].concat());
+    assert_eq!(reader.end(), 4);
+}

@@ -105,13 +105,13 @@ mod tests {
         let key = "ab".repeat(32);
         let load_far = |far: &str| {
             let text = format!("[uplink]\nfar = \"{far}\"\nfar-key = \"{key}\"");
-            load(&text).uplink.far.map(|far| (far.host.clone(), far.port, far.to_string()))
+            load(&text).unwrap().uplink.far.map(|far| (far.host.clone(), far.port, far.to_string()))
         };
         let far = load_far("far.example.org");
         assert_eq!(far, Some(("far.example.org".into(), 3144, "far.example.org:3144".into())));
         let far = load_far("[2001:db8::1]:99");
         assert_eq!(far, Some(("2001:db8::1".into(), 99, "[2001:db8::1]:99".into())));
-        assert_eq!(load("").uplink, Uplink::default());
+        assert_eq!(load("").unwrap().uplink, Uplink::default());
     }
 
     #[test]

@@ -276,9 +276,11 @@ impl End for Link {
         }
         let state = &mut *self.gateway.0.state.borrow_mut();
         let now = state.clock.now();
-        let bytes = state.far.poll_transmit(now)?;
-        self.gateway.drain(state);
-        Some(bytes)
+        let bytes = state.far.poll_transmit(now);
+        if bytes.is_some() || state.far.has_output() {
+            self.gateway.drain(state);
+        }
+        bytes
     }
 
     fn may_receive(&self) -> bool {

@@ -36,7 +36,7 @@ impl Histories {
         let open = |name: &str, budget_bytes| {
             let files: Arc<dyn Files> = match place {
                 Place::Memory => Arc::new(Memory::new()),
-                Place::Dir(path) => Arc::new(Directory::open(&path.join(name))?),
+                Place::Dir(path) => Arc::new(Directory::open(path.join(name))?),
             };
             let options = HistoryOptions { budget_bytes, key };
             let (history, reader, state) = History::open(files, options, entropy::bytes())?;
@@ -136,16 +136,19 @@ impl Units for Kept {
             None => Ok(()),
         };
         self.update(result);
+        if self.open.is_none() {
+            (self.state.first, self.state.end) = (end, end);
+        }
     }
 
     fn reset(&mut self, epoch: [u8; 16]) {
-        match &mut self.open {
-            Some((history, _)) => {
-                let result = history.reset(epoch, 0);
-                self.update(result);
-            }
+        if let Some((history, _)) = &mut self.open {
+            let result = history.reset(epoch, 0);
+            self.update(result);
+        }
+        if self.open.is_none() {
             // Within this connection positions count all the same.
-            None => self.state = HistoryState { epoch: [0; 16], first: 0, end: 0 },
+            self.state = HistoryState::default();
         }
     }
 }

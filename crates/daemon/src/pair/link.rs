@@ -2,7 +2,7 @@
 
 use bytes::{Buf as _, Bytes};
 use host::parting::part;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -42,13 +42,13 @@ pub async fn carry(stream: TcpStream, end: &impl End) {
         if write(&stream, end, &mut unsent).is_err() {
             return;
         }
-        if end.is_over() && unsent.is_empty() {
+        if end.is_over() {
             // The other side may still have to read why.
-            let _ = tokio::time::timeout(LINGER, part(stream)).await;
+            let _ = tokio::time::timeout(LINGER, finish(stream, end, unsent)).await;
             return;
         }
         tokio::select! {
-            ready = stream.readable(), if end.may_receive() && !end.is_over() => {
+            ready = stream.readable(), if end.may_receive() => {
                 let read = ready.and_then(|()| stream.try_read(&mut buffer));
                 match read {
                     Ok(0) => return,
@@ -65,6 +65,14 @@ pub async fn carry(stream: TcpStream, end: &impl End) {
             () = changed => {}
         }
     }
+}
+
+/// Sends what is left, and waits until the other side closes too.
+async fn finish(stream: TcpStream, end: &impl End, mut unsent: Bytes) -> io::Result<()> {
+    while write(&stream, end, &mut unsent).is_ok() && !unsent.is_empty() {
+        stream.writable().await?;
+    }
+    part(stream).await
 }
 
 /// Writes as much as the socket takes.

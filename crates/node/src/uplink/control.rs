@@ -44,8 +44,13 @@ impl Speaker {
     pub fn say<'a>(&mut self, messages: impl Iterator<Item = &'a Message>) -> Option<Vec<u8>> {
         let mut plain = Vec::new();
         messages.for_each(|message| messages::encode(&mut self.cx, message, &mut plain));
+        self.compress(&plain)
+    }
+
+    /// Compresses encoded messages.
+    pub fn compress(&mut self, plain: &[u8]) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(zstd_safe::compress_bound(plain.len()) + 64);
-        let mut input = InBuffer::around(&plain);
+        let mut input = InBuffer::around(plain);
         loop {
             if out.capacity() - out.len() < 64 {
                 out.reserve(1024);

@@ -5,8 +5,8 @@
 //! origin each time.
 
 use super::FLOWS_MAX;
-use super::codec::Writer;
-use super::fetch::{Asked, encode_headers};
+use super::codec::{Fields, Writer};
+use super::fetch::{Asked, decode_headers, encode_headers};
 use super::messages::Message;
 use super::pair::{Event, Pair, State};
 use super::report::PairReport;
@@ -102,9 +102,11 @@ impl Far {
         marks: impl Iterator<Item = Mark>,
     ) -> Self {
         let (out, within) = config.held;
+        let mut pair = Pair::new(Sender::new(config.units_max, out, marks), within, chance);
+        pair.is_far = true;
         Self {
             keys,
-            pair: Pair::new(Sender::new(config.units_max, out, marks), within, chance),
+            pair,
             flows: BTreeMap::new(),
             by_fetch: BTreeMap::new(),
             fetches: 0,
@@ -132,6 +134,10 @@ impl Far {
     pub fn handle_input(&mut self, now: Instant, input: FarInput) {
         match input {
             FarInput::Connected(guest, address) => {
+                // The driver ends the connection that this one replaces.
+                self.pair.close(None);
+                self.take_events(now);
+                self.outputs.retain(|output| !matches!(output, FarOutput::Hangup));
                 self.address = address;
                 self.pair.connect(now, guest.accept());
                 self.pair.trust();
@@ -148,7 +154,7 @@ impl Far {
     }
 
     fn take_events(&mut self, now: Instant) {
-        while let Some(event) = self.pair.poll_event() {
+        while let Some(event) = self.pair.poll_event(now) {
             match event {
                 Event::Up => {}
                 // It was known before it became ours.
@@ -164,6 +170,7 @@ impl Far {
                 Event::Message(Message::Cancel(id)) => {
                     if let Some(flow) = self.flows.remove(&id) {
                         self.by_fetch.remove(&flow.fetch);
+                        self.pair.receiver.cancel(id);
                         self.cancel(&flow);
                     }
                 }
@@ -191,16 +198,15 @@ impl Far {
     }
 
     fn open(&mut self, now: Instant, id: u64, asked: Asked) {
-        if self.flows.len() >= FLOWS_MAX || self.flows.contains_key(&id) {
-            return self.pair.say(Message::Finish(id, Err(FetchError::Truncated)));
+        if self.flows.len() >= FLOWS_MAX || self.flows.contains_key(&id) || self.pair.sender.has(id)
+        {
+            // A near end has no more, and counts them up.
+            return self.pair.close(None);
         }
         self.fetches += 1;
         let fetch = FetchId(self.fetches);
         self.pair.report.requests += 1;
         self.pair.sender.open(now, id, asked.client, url_of(&asked));
-        if asked.has_content {
-            self.pair.receiver.open(id);
-        }
         let has_content = asked.has_content;
         let request = Fetch {
             dial: asked.dial,
@@ -232,13 +238,14 @@ impl Far {
         | OriginInput::End(fetch, _)) = &input;
         let Some(id) = self.by_fetch.get(fetch).copied() else { return };
         match input {
-            OriginInput::Head(_, status, headers) => {
+            OriginInput::Head(fetch, status, headers) => {
                 let mut head = Vec::new();
                 encode_headers(&headers, &mut Writer(&mut head));
-                if head.len() > HEAD_MAX {
-                    self.pair.sender.finish(id, Err(FetchError::Malformed));
+                // What the near end would refuse would end the connection.
+                if head.len() > HEAD_MAX || decode_headers(&mut Fields(&head)).is_err() {
+                    self.refuse(id, fetch);
                 } else {
-                    self.pair.say(Message::Head(id, status, headers));
+                    self.pair.sender.head(now, id, Message::Head(id, status, headers));
                 }
             }
             OriginInput::Body(_, bytes) => {
@@ -259,6 +266,17 @@ impl Far {
         }
     }
 
+    /// An origin's answer cannot cross.
+    fn refuse(&mut self, id: u64, fetch: FetchId) {
+        self.pair.sender.finish(id, Err(FetchError::Malformed));
+        self.pair.receiver.cancel(id);
+        self.by_fetch.remove(&fetch);
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.is_ended = true;
+        }
+        self.outputs.push_back(FarOutput::Origin(OriginOutput::Cancel(fetch), false));
+    }
+
     /// Gives origins credit, as far as what they send has room here.
     fn grant(&mut self) {
         let is_full = self.pair.sender.waiting() >= WAITING_MAX;
@@ -276,6 +294,11 @@ impl Far {
     /// What the driver is to do next.
     pub fn poll_output(&mut self) -> Option<FarOutput> {
         self.outputs.pop_front()
+    }
+
+    /// Whether [`Far::poll_output`] has something.
+    pub fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
     }
 
     /// The next bytes for the connection, whenever it takes some.

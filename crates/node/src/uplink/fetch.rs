@@ -123,7 +123,7 @@ pub fn decode_headers(fields: &mut Fields<'_>) -> Result<HeaderMap, Malformed> {
 }
 
 /// How the end of a flow is said. What is forbidden is not told in detail.
-const CODES: [FetchError; 7] = [
+const CODES: [FetchError; 10] = [
     FetchError::Unresolved,
     FetchError::Forbidden(Forbidden::Inward),
     FetchError::Unreachable,
@@ -131,6 +131,9 @@ const CODES: [FetchError; 7] = [
     FetchError::Malformed,
     FetchError::Truncated,
     FetchError::Unsent,
+    FetchError::Untrusted,
+    FetchError::NotTls,
+    FetchError::FarEndSilent,
 ];
 
 pub fn code_of(result: Result<(), FetchError>) -> u64 {

@@ -70,7 +70,7 @@ pub struct Literals {
 }
 
 /// One message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// What each side holds.
     Hello(Hello),
@@ -262,8 +262,11 @@ impl Context {
     fn decode_batch(&mut self, flow: u64, fields: &mut Fields<'_>) -> Result<Batch, Malformed> {
         let length = fields.up_to(BATCH_MAX + UNIT_MAX)? as u32;
         let digest = fields.array()?;
-        let spans = self.decode_spans(fields, BATCH_MAX + UNIT_MAX)?;
-        let count = fields.up_to(BATCH_MAX)?;
+        let spans = self.decode_spans(fields, length as usize)?;
+        if spans.is_empty() {
+            return Err(Malformed);
+        }
+        let count = fields.up_to(LITERALS_MAX)?;
         if count == 0 {
             return Ok(Batch { flow, length, spans, digest, literals: None });
         }
@@ -322,6 +325,7 @@ impl Message {
             Self::Open(_, asked) => 16 + asked.path.len() + of_headers(&asked.headers),
             Self::Head(_, _, headers) => 8 + of_headers(headers),
             Self::Unit(_, bytes) => 8 + bytes.len(),
+            Self::Finish(..) | Self::Credit(..) | Self::Cancel(_) => 8,
             _ => 64,
         }
     }

@@ -15,20 +15,20 @@
 //! the **literals**, which are units that cross for the first time. *Sources:* Wanax (Ihm, Park, Pai 2010)
 //! §3.1 for the channels; decision 0031 for what replaces the names of chunks.
 
-mod codec;
-mod control;
+pub(crate) mod codec;
+pub(crate) mod control;
 mod far;
 mod features;
-mod fetch;
+pub(crate) mod fetch;
 mod index;
-mod messages;
+pub(crate) mod messages;
 mod near;
 mod pair;
 mod receiver;
 mod report;
 mod schedule;
 mod sender;
-mod session;
+pub(crate) mod session;
 mod work;
 
 pub use far::{Far, FarConfig, FarInput, FarOutput};

@@ -6,8 +6,8 @@
 //! carries. While the far end is silent everything goes past it, as if there were none.
 
 use super::FLOWS_MAX;
-use super::codec::Writer;
-use super::fetch::{Asked, encode_asked};
+use super::codec::{Fields, Writer};
+use super::fetch::{Asked, decode_asked, encode_asked};
 use super::messages::Message;
 use super::pair::{Event, Pair, State};
 use super::report::PairReport;
@@ -18,7 +18,7 @@ use crate::access::{Access, is_local};
 use crate::input::{FetchError, FetchId, OriginInput};
 use crate::output::{Dial, Fetch, OriginOutput};
 use bytes::Bytes;
-use http::header;
+use http::{HeaderMap, StatusCode, header};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -29,6 +29,8 @@ use wire::{Instant, PublicKey};
 const REDIAL_MIN: Duration = Duration::from_secs(1);
 /// … and twice as long after each further failure, up to this.
 const REDIAL_MAX: Duration = Duration::from_secs(30);
+/// A connection that lasts this long was sound: the next is tried soon.
+const SOUND: Duration = Duration::from_secs(5);
 /// The head of a request at most, in bytes of plain text; longer ones go past the pair.
 const HEAD_MAX: usize = 32 * 1024;
 /// Clients that are told apart at most.
@@ -105,7 +107,8 @@ enum Dialling {
     At(Instant, Duration),
     /// Dialled; how long to wait if it fails.
     Now(Duration),
-    Connected,
+    /// Since when; how long to wait if it does not last.
+    Connected(Instant, Duration),
 }
 
 struct Flow {
@@ -145,9 +148,14 @@ impl Near {
                 self.pair.report.requests_past += u64::from(!takes);
                 takes
             }
-            OriginOutput::Grant(id, _) | OriginOutput::Cancel(id) => self.flows.contains_key(&id.0),
+            OriginOutput::Grant(id, _) | OriginOutput::Cancel(id) => self.carries(*id),
             OriginOutput::TakeIn(..) => false,
         }
+    }
+
+    /// Whether the pair carries this request.
+    pub fn carries(&self, id: FetchId) -> bool {
+        self.flows.contains_key(&id.0)
     }
 
     fn may_carry(&self, fetch: &Fetch) -> bool {
@@ -159,7 +167,8 @@ impl Near {
         let fits = || {
             let mut head = Vec::new();
             encode_asked(&self.asked(fetch, 0, false), &mut Writer(&mut head));
-            head.len() <= HEAD_MAX
+            // What the far end would refuse would end the connection.
+            head.len() <= HEAD_MAX && decode_asked(&mut Fields(&head)).is_ok()
         };
         let upgrades = fetch.headers.contains_key(header::UPGRADE);
         !is_near && !upgrades && may_port && self.flows.len() < FLOWS_MAX && fits()
@@ -210,7 +219,7 @@ impl Near {
             }
             NearInput::Origin(OriginOutput::Grant(id, bytes), _) => {
                 if let Some(flow) = self.flows.get_mut(&id.0) {
-                    flow.granted += bytes;
+                    flow.granted = flow.granted.saturating_add(bytes);
                     self.pair.receiver.grant(id.0, bytes);
                 }
             }
@@ -227,13 +236,18 @@ impl Near {
             }
             NearInput::ContentEnd(id, result) => self.pair.sender.finish(id.0, result),
             NearInput::Connected => {
-                self.dialling = Dialling::Connected;
+                let wait = match self.dialling {
+                    Dialling::At(_, wait) | Dialling::Now(wait) | Dialling::Connected(_, wait) => {
+                        wait
+                    }
+                };
+                self.dialling = Dialling::Connected(now, wait);
                 self.pair.connect(now, Session::near(&mut self.keys));
             }
             NearInput::Received(bytes) => self.pair.receive(now, &bytes, &mut self.keys),
             NearInput::Closed => match self.dialling {
                 Dialling::Now(wait) => self.fail(now, wait, None),
-                Dialling::Connected => self.pair.close(None),
+                Dialling::Connected(..) => self.pair.close(None),
                 Dialling::At(..) => {}
             },
             NearInput::Done(number, done) => self.pair.done(now, number, done, &mut self.keys),
@@ -265,7 +279,7 @@ impl Near {
     }
 
     fn take_events(&mut self, now: Instant) {
-        while let Some(event) = self.pair.poll_event() {
+        while let Some(event) = self.pair.poll_event(now) {
             match event {
                 Event::Up => {
                     self.told = None;
@@ -280,34 +294,51 @@ impl Near {
                 Event::Down(why) => {
                     self.outputs.push_back(NearOutput::Hangup);
                     self.break_off();
-                    let wait = if why.is_some() { REDIAL_MAX } else { REDIAL_MIN };
+                    let wait = match self.dialling {
+                        _ if why.is_some() => REDIAL_MAX,
+                        Dialling::Connected(since, wait) if now.since(since) < SOUND => wait,
+                        _ => REDIAL_MIN,
+                    };
                     self.fail(now, wait, why);
                 }
                 Event::Message(Message::Head(id, status, headers)) => {
-                    if let Some(flow) = self.flows.get_mut(&id) {
-                        flow.fetch = None;
-                        let head = OriginInput::Head(FetchId(id), status, headers);
-                        self.outputs.push_back(NearOutput::Origin(head));
-                    }
+                    self.head(id, status, headers)
                 }
                 Event::Message(_) => {}
-                Event::Content(id, bytes) => {
-                    if let Some(flow) = self.flows.get_mut(&id) {
-                        flow.granted = flow.granted.saturating_sub(bytes.len() as u64);
-                        let body = OriginInput::Body(FetchId(id), bytes);
-                        self.outputs.push_back(NearOutput::Origin(body));
-                    }
-                }
+                Event::Content(id, bytes) => self.content(id, bytes),
                 Event::End(id, result) => self.end(id, result),
                 Event::Work(number, job) => self.outputs.push_back(NearOutput::Work(number, job)),
             }
         }
     }
 
+    fn head(&mut self, id: u64, status: StatusCode, headers: HeaderMap) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        // One head, and no other protocol: none was asked for.
+        if flow.fetch.is_none() || status.is_informational() {
+            return self.pair.close(None);
+        }
+        flow.fetch = None;
+        self.outputs.push_back(NearOutput::Origin(OriginInput::Head(FetchId(id), status, headers)));
+    }
+
+    fn content(&mut self, id: u64, bytes: Bytes) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        if flow.fetch.is_some() {
+            // Content without a head.
+            return self.pair.close(None);
+        }
+        flow.granted = flow.granted.saturating_sub(bytes.len() as u64);
+        self.outputs.push_back(NearOutput::Origin(OriginInput::Body(FetchId(id), bytes)));
+    }
+
     /// The far end has said all, or cannot.
     fn end(&mut self, id: u64, result: Result<(), FetchError>) {
         let Some(flow) = self.flows.remove(&id) else { return };
         self.pair.sender.cancel(id);
+        // A response has a head.
+        let is_empty = flow.fetch.is_some() && result.is_ok();
+        let result = if is_empty { Err(FetchError::Malformed) } else { result };
         let elsewhere = matches!(
             result,
             Err(FetchError::Unresolved | FetchError::Forbidden(_) | FetchError::Unreachable)
@@ -372,6 +403,11 @@ impl Near {
         self.outputs.pop_front()
     }
 
+    /// Whether [`Near::poll_output`] has something.
+    pub fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// The next bytes for the connection, whenever it takes some.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
         let bytes = self.pair.poll_transmit(now);
@@ -383,7 +419,7 @@ impl Near {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let dial = match self.dialling {
             Dialling::At(at, _) => Some(at),
-            Dialling::Now(_) | Dialling::Connected => None,
+            Dialling::Now(_) | Dialling::Connected(..) => None,
         };
         let pair = self.pair.poll_timeout(!self.flows.is_empty());
         dial.into_iter().chain(pair).min()

@@ -6,7 +6,7 @@
 use super::RECORD_MAX;
 use super::control::{Reader, Speaker};
 use super::messages::{Hello, Message};
-use super::receiver::{self, Broken, Receiver};
+use super::receiver::{self, Broken, Receiver, WANTED_MAX};
 use super::report::PairReport;
 use super::schedule::Rate;
 use super::sender::{Record, Sender};
@@ -76,6 +76,8 @@ pub struct Pair {
     pub receiver: Receiver,
     pub rate: Rate,
     pub report: PairReport,
+    /// The other end opens flows.
+    pub is_far: bool,
     link: Option<Link>,
     /// What was received cannot be trusted: the histories must begin anew.
     is_spoiled: bool,
@@ -99,6 +101,10 @@ struct Link {
     /// The beat that is not answered, and when it was sent.
     beat: Option<(u32, Instant)>,
     beats: u32,
+    /// The newest beat of the other end's that is to be answered.
+    beaten: Option<u32>,
+    /// Units that the other end wants and that are not sent.
+    supplying: usize,
 }
 
 /// How far the histories are brought to agree.
@@ -128,6 +134,7 @@ impl Pair {
             receiver: Receiver::default(),
             rate: Rate::default(),
             report: PairReport::default(),
+            is_far: false,
             link: None,
             is_spoiled: false,
             chance: hasher.finalize_xof(),
@@ -160,6 +167,8 @@ impl Pair {
             heard: now,
             beat: None,
             beats: 0,
+            beaten: None,
+            supplying: 0,
         };
         self.link = Some(link);
     }
@@ -191,7 +200,8 @@ impl Pair {
 
     /// Whether bytes may be received now.
     pub fn may_receive(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.session.waiting() < INBOX_MAX)
+        let has_room = |link: &Link| link.session.waiting() < INBOX_MAX;
+        !self.receiver.is_busy() && self.link.as_ref().is_some_and(has_room)
     }
 
     /// Bytes have arrived.
@@ -207,7 +217,8 @@ impl Pair {
     pub fn advance(&mut self, now: Instant, keys: &mut PairKeys) {
         loop {
             let Some(link) = &mut self.link else { return };
-            if matches!(link.stage, Stage::Agreeing { .. } | Stage::Looking(Some(_))) {
+            let is_waiting = matches!(link.stage, Stage::Agreeing { .. } | Stage::Looking(Some(_)));
+            if is_waiting || self.receiver.is_busy() {
                 return;
             }
             match link.session.poll(keys) {
@@ -275,14 +286,18 @@ impl Pair {
             Message::Finish(flow, result) => self.receiver.finish(flow, result),
             Message::Credit(flow, bytes) => self.sender.credit(flow, bytes),
             Message::Want(positions) => {
+                link.supplying += positions.len();
+                if link.supplying > WANTED_MAX {
+                    return Err(Broken);
+                }
                 for position in positions {
                     self.job(Owner::Pair, Job::Supply(position));
                 }
             }
             Message::Unit(position, bytes) => self.receiver.unit(position, bytes.into())?,
             Message::Beat { nonce, first, .. } => {
+                link.beaten = Some(nonce);
                 self.sender.raise_floor(first);
-                self.say(Message::Beaten(nonce));
             }
             Message::Beaten(nonce) => {
                 if let Some((_, sent)) = link.beat.take_if(|(expected, _)| *expected == nonce) {
@@ -292,6 +307,13 @@ impl Pair {
             Message::Cancel(flow) => {
                 self.sender.cancel(flow);
                 self.events.push_back(Event::Message(Message::Cancel(flow)));
+            }
+            Message::Open(flow, asked) => {
+                // At once: its content may follow in the same record.
+                if self.is_far && asked.has_content {
+                    self.receiver.open(flow);
+                }
+                self.events.push_back(Event::Message(Message::Open(flow, asked)));
             }
             other => self.events.push_back(Event::Message(other)),
         }
@@ -375,8 +397,12 @@ impl Pair {
                 self.sender.packed(number, payload, coding);
             }
             (Owner::Receiver(job), done) => {
-                if let Done::Unpacked(first) = done {
+                if let Done::Unpacked(first) = done
+                    && first != self.within_first
+                {
+                    // While content flows no other beat tells what is gone.
                     self.within_first = first;
+                    self.beat(now);
                 }
                 if self.receiver.done(job, done).is_err() {
                     self.is_spoiled = true;
@@ -439,9 +465,9 @@ impl Pair {
     }
 
     /// What happened next. Gives out the jobs of what was pushed meanwhile, too.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self, now: Instant) -> Option<Event> {
         if self.events.is_empty() && self.state() == State::Up {
-            for (flow, job) in self.sender.prepare(&self.rate) {
+            for (flow, job) in self.sender.prepare(now, &self.rate) {
                 let number = self.job(Owner::Sender, job);
                 self.sender.is_packing(number, flow);
             }
@@ -461,14 +487,20 @@ impl Pair {
             return None;
         }
         let mut record = Record::default();
-        let mut size = 0;
+        record.messages.extend(link.beaten.take().map(Message::Beaten));
+        let (mut size, mut is_greeting) = (0, false);
         while size < MESSAGES_MAX
+            && !is_greeting
             && let Some(message) = link.queue.pop_front()
         {
             size += message.weight();
+            // The other end reads nothing more before it has agreed.
+            is_greeting = matches!(message, Message::Hello(_));
+            link.supplying -= usize::from(matches!(message, Message::Unit(..)));
             record.messages.push(message);
         }
-        if matches!(link.stage, Stage::Up) {
+        // A flow's content must not overtake what opens it.
+        if matches!(link.stage, Stage::Up) && link.queue.is_empty() && !is_greeting {
             let room = self.rate.record_max().min(RECORD_MAX).saturating_sub(size);
             self.sender.fill(room, &mut record);
         }
@@ -476,7 +508,10 @@ impl Pair {
             self.rate.is_idle();
             return None;
         }
-        let sealed = self.seal(&record)?;
+        let Some(sealed) = self.seal(&record) else {
+            self.close(None);
+            return None;
+        };
         match self.has_more() {
             true => self.rate.sent(now, sealed.len()),
             false => self.rate.is_idle(),
@@ -531,7 +566,8 @@ impl Pair {
     /// Handles what is due.
     pub fn handle_timeout(&mut self, now: Instant, expects: bool) {
         let due = |at: Instant| at <= now;
-        let Some(link) = &self.link else { return };
+        let is_deaf = !self.may_receive();
+        let Some(link) = &mut self.link else { return };
         if !matches!(link.stage, Stage::Up) {
             if due(link.since + HANDSHAKE) {
                 self.close(None);
@@ -539,6 +575,10 @@ impl Pair {
             return;
         }
         self.sender.handle_timeout(now);
+        if is_deaf {
+            // What this end does not read yet says nothing of the other.
+            link.heard = now;
+        }
         match link.beat {
             Some((_, sent)) if due(sent.max(link.heard) + ANSWER) => self.close(None),
             Some(_) => {}

@@ -11,14 +11,18 @@ use crate::input::FetchError;
 use bytes::{Bytes, BytesMut};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Payloads that are not complete, at most.
-const ARRIVING_MAX: usize = 4096;
 /// Bytes of payloads that are not complete, or wait for others, at most.
 const ARRIVING_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Positions that are ahead of the oldest missing one, at most.
-const EARLY_MAX: usize = 8192;
+/// Positions that are ahead of the oldest missing one, at most: the worker keeps their units in memory.
+pub const EARLY_MAX: u64 = 2048;
 /// Units that are wanted again at a time, at most.
-const WANTED_MAX: usize = 128;
+pub const WANTED_MAX: usize = 128;
+/// Jobs that wait at most: with more nothing is received.
+const JOBS_MAX: usize = 64;
+/// What the batches of all flows take at most that are not passed on, in spans …
+const HELD_MAX: usize = 512 * 1024;
+/// … and what a batch takes besides its spans.
+const BATCH_COST: usize = 8;
 
 /// The other end broke the protocol: the connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +61,10 @@ pub struct Receiver {
     jobs: u64,
     /// Jobs that lack units, and which.
     stalled: Vec<(Work, BTreeSet<u64>)>,
+    /// Units that were asked for and have not come.
+    asked: BTreeSet<u64>,
+    /// What the batches of all flows take, in spans.
+    held: usize,
     events: VecDeque<Event>,
     /// Units that had to be asked for.
     pub wanted: u64,
@@ -128,10 +136,18 @@ impl Receiver {
     }
 
     /// A flow is not wanted any more.
-    pub fn cancel(&mut self, flow: u64) {
-        if self.flows.remove(&flow).is_some() {
-            self.events.push_back(Event::Say(Message::Cancel(flow)));
+    pub fn cancel(&mut self, id: u64) {
+        if let Some(flow) = self.flows.remove(&id) {
+            self.held -= flow.batches.iter().map(cost_of).sum::<usize>();
+            self.stalled.retain(|(work, _)| !matches!(work, Work::Read(of, ..) if *of == id));
+            self.events.push_back(Event::Say(Message::Cancel(id)));
         }
+    }
+
+    /// A flow cannot go on.
+    fn break_off(&mut self, id: u64) {
+        self.cancel(id);
+        self.events.push_back(Event::End(id, Err(FetchError::Truncated)));
     }
 
     /// Jobs that wait.
@@ -139,13 +155,21 @@ impl Receiver {
         self.works.len() + self.stalled.len()
     }
 
+    /// Whether so many jobs wait that no more should be received.
+    pub fn is_busy(&self) -> bool {
+        self.works.len() >= JOBS_MAX
+    }
+
     /// A header has come.
     pub fn batch(&mut self, mut batch: Batch) -> Result<(), Broken> {
-        if let Some(literals) = &mut batch.literals {
-            if self.arriving.len() >= ARRIVING_MAX || !self.may_arrive(literals) {
+        let horizon = self.horizon();
+        if batch.spans.iter().any(|span| span.end() > horizon) {
+            return Err(Broken);
+        }
+        if let Some(literals) = batch.literals.take() {
+            if !self.may_arrive(&literals, horizon) {
                 return Err(Broken);
             }
-            let literals = literals.clone();
             let number = self.payloads;
             self.payloads += 1;
             let arriving = Arriving { literals, payload: BytesMut::new() };
@@ -158,9 +182,23 @@ impl Receiver {
         if flow.held > WINDOW + BATCH_MAX as u64 || flow.ended.is_some() {
             return Err(Broken);
         }
+        self.held += cost_of(&batch);
         flow.batches.push_back(batch);
-        self.advance(id);
+        match self.held > HELD_MAX {
+            true => self.break_off(id),
+            false => self.advance(id),
+        }
         Ok(())
+    }
+
+    /// No position from here on may be spoken of yet.
+    fn horizon(&self) -> u64 {
+        let stalled = self.stalled.iter().filter_map(|(work, _)| match work {
+            Work::Unpack(literals, _) => Some(literals.first),
+            Work::Read(..) | Work::Refill(..) => None,
+        });
+        let oldest = stalled.chain([self.known]).min().unwrap_or_default();
+        oldest.saturating_add(EARLY_MAX)
     }
 
     /// The number of the newest payload plus one: parts name theirs by the distance from it.
@@ -186,8 +224,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Whether literals have positions that did not arrive, near the others.
-    fn may_arrive(&self, literals: &Literals) -> bool {
+    /// Whether literals have positions that did not arrive, near the others, and refer to older ones.
+    fn may_arrive(&self, literals: &Literals, horizon: u64) -> bool {
         let count = literals.lengths.len() as u64;
         let Some(end) = literals.first.checked_add(count) else { return false };
         let is_taken = |span: Span| {
@@ -201,7 +239,9 @@ impl Receiver {
         let waits = |(it, _): &(Literals, Bytes)| {
             it.first < end && literals.first < it.first + it.lengths.len() as u64
         };
-        end - self.known.min(end) <= EARLY_MAX as u64
+        let is_older = |old: &Span| old.end() <= literals.first;
+        end <= horizon
+            && literals.dictionary.iter().all(is_older)
             && !is_taken(span)
             && !self.arriving.values().any(overlaps)
             && !self.waiting.iter().any(waits)
@@ -272,8 +312,9 @@ impl Receiver {
         let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
         flow.is_reading = false;
         let length: usize = units.iter().map(Bytes::len).sum();
-        let batch = flow.batches.pop_front();
-        if batch.is_none_or(|batch| batch.length as usize != length) {
+        let batch = flow.batches.pop_front().ok_or(Broken)?;
+        self.held -= cost_of(&batch);
+        if batch.length as usize != length {
             return Err(Broken);
         }
         flow.ready.extend(units);
@@ -283,13 +324,15 @@ impl Receiver {
 
     /// A job lacks units: they are asked for.
     fn stall(&mut self, work: Work, positions: Vec<u64>) -> Result<(), Broken> {
+        if matches!(&work, Work::Read(id, ..) if !self.flows.contains_key(id)) {
+            return Ok(());
+        }
         let lacks: BTreeSet<_> = positions.into_iter().collect();
-        let wanted: BTreeSet<u64> =
-            self.stalled.iter().flat_map(|(_, lacks)| lacks.iter().copied()).collect();
-        let new: Vec<_> = lacks.difference(&wanted).copied().collect();
-        if wanted.len() + new.len() > WANTED_MAX {
+        let new: Vec<_> = lacks.difference(&self.asked).copied().collect();
+        if self.asked.len() + new.len() > WANTED_MAX {
             return self.give_up(work);
         }
+        self.asked.extend(&new);
         self.wanted += new.len() as u64;
         for positions in new.chunks(WANTS_MAX) {
             self.events.push_back(Event::Say(Message::Want(positions.to_vec())));
@@ -300,6 +343,9 @@ impl Receiver {
 
     /// A unit that was wanted has come; empty if the other end lacks it too.
     pub fn unit(&mut self, position: u64, bytes: Bytes) -> Result<(), Broken> {
+        if !self.asked.remove(&position) {
+            return Err(Broken);
+        }
         let stalled = std::mem::take(&mut self.stalled);
         if !bytes.is_empty() && stalled.iter().any(|(_, lacks)| lacks.contains(&position)) {
             self.start(Work::Refill(position, bytes.clone()));
@@ -318,8 +364,7 @@ impl Receiver {
     fn give_up(&mut self, work: Work) -> Result<(), Broken> {
         match work {
             Work::Read(id, ..) => {
-                self.cancel(id);
-                self.events.push_back(Event::End(id, Err(FetchError::Truncated)));
+                self.break_off(id);
                 Ok(())
             }
             // Later batches may refer to its units.
@@ -376,4 +421,9 @@ impl Receiver {
             self.advance(id);
         }
     }
+}
+
+/// What a batch takes until it is passed on, in spans.
+fn cost_of(batch: &Batch) -> usize {
+    BATCH_COST + batch.spans.len()
 }

@@ -10,7 +10,7 @@ wire::counters! {
             /// The latest round trip to the other end, in microseconds.
             round_trip_micros: Gauge, Number;
             /// How fast what is sent crosses, as measured while something always waited; in bytes a second.
-            rate_bytes: Gauge, Number;
+            rate_bytes: Gauge, Bytes;
             /// Content that the pair delivered here.
             content_in_bytes: Counter, Bytes;
             /// Content that the pair was given to send.

@@ -36,11 +36,12 @@ impl Shares {
     pub fn serve(&mut self, client: u64, bytes: u64) {
         let before = self.of(client);
         self.clock = self.clock.max(before);
-        if self.served.len() >= CLIENTS_MAX {
-            let clock = self.clock;
-            self.served.retain(|_, served| *served > clock);
-        }
         self.served.insert(client, before + bytes);
+        if self.served.len() > CLIENTS_MAX {
+            // All begin anew, with equal shares.
+            self.clock = self.served.values().copied().max().unwrap_or_default();
+            self.served.clear();
+        }
     }
 
     fn of(&self, client: u64) -> u64 {

@@ -23,6 +23,8 @@ use wire::Instant;
 const PAUSE: Duration = Duration::from_millis(50);
 /// Batches of a flow that are ready or being packed at most.
 const AHEAD: usize = 2;
+/// Units that may have positions while an older one is not sent, about: the receiver keeps them in memory.
+const UNORDERED_MAX: u64 = 512;
 /// Payloads of long flows that are ready or being packed at most, in bytes.
 const UNSENT_MAX: usize = 512 * 1024;
 /// Units that are most like a batch's and go into its dictionary at most.
@@ -31,9 +33,17 @@ const ALIKE_MAX: usize = 12;
 const BEFORE: usize = 16 * 1024;
 const BEHIND: usize = 64 * 1024;
 
+/// Content waits this long for more of it, unless there is enough for a batch or it has ended: each batch
+/// has a digest and a header.
+const GATHER: Duration = Duration::from_millis(3);
+/// A head waits this long for the first content, to share its record.
+const HEAD_WAIT: Duration = Duration::from_millis(5);
+
 /// One flow's content on its way.
 struct Flow {
     client: u64,
+    /// What goes before the content, and until when it waits for it.
+    head: Option<(Message, Instant)>,
     cutter: Cutter,
     /// The unit that is being cut.
     partial: BytesMut,
@@ -52,6 +62,8 @@ struct Flow {
     ended: Option<Result<(), FetchError>>,
     /// When content arrived last.
     touched: Instant,
+    /// Since when units have waited to be put into a batch.
+    waiting: Option<Instant>,
     /// The receiver does not want it any more. What others may refer to still crosses.
     is_cancelled: bool,
 }
@@ -86,8 +98,8 @@ pub struct Sender {
     unsent: usize,
     /// The number of the next payload.
     payloads: u64,
-    /// Flows whose end is to be said.
-    finished: Vec<(u64, Result<(), FetchError>)>,
+    /// Heads whose content lets them wait, and ends of flows.
+    due: VecDeque<Message>,
     /// Bytes of units that crossed as references, with a dictionary, and without one.
     pub as_references: u64,
     pub as_differences: u64,
@@ -107,7 +119,7 @@ impl Sender {
             packing: BTreeMap::new(),
             unsent: 0,
             payloads: 0,
-            finished: Vec::new(),
+            due: VecDeque::new(),
             as_references: 0,
             as_differences: 0,
             as_new: 0,
@@ -120,6 +132,9 @@ impl Sender {
         match end {
             Some(end) => {
                 self.index.truncate(end);
+                if self.index.end() != end {
+                    self.index.clear(end);
+                }
                 self.index.raise_floor(floor);
             }
             None => self.index.clear(0),
@@ -130,7 +145,7 @@ impl Sender {
     pub fn drop_flows(&mut self) {
         self.flows.clear();
         self.packing.clear();
-        self.finished.clear();
+        self.due.clear();
         (self.unsent, self.payloads) = (0, 0);
     }
 
@@ -144,6 +159,7 @@ impl Sender {
         let expected = self.index.of_url(url);
         let flow_state = Flow {
             client,
+            head: None,
             cutter: Cutter::new(Profile::DEFAULT),
             partial: BytesMut::new(),
             units: VecDeque::new(),
@@ -155,9 +171,17 @@ impl Sender {
             crossed: 0,
             ended: None,
             touched: now,
+            waiting: None,
             is_cancelled: false,
         };
         self.flows.insert(flow, flow_state);
+    }
+
+    /// What goes before a flow's content.
+    pub fn head(&mut self, now: Instant, flow: u64, head: Message) {
+        if let Some(flow) = self.flows.get_mut(&flow).filter(|flow| !flow.is_cancelled) {
+            flow.head = Some((head, now + HEAD_WAIT));
+        }
     }
 
     /// Content of a flow.
@@ -167,6 +191,7 @@ impl Sender {
         };
         flow.touched = now;
         flow.cut(bytes);
+        flow.waits_from(now);
     }
 
     /// A flow's content has ended.
@@ -217,12 +242,13 @@ impl Sender {
     }
 
     /// Makes batches of what waits; returns jobs, each with the flow that it is for.
-    pub fn prepare(&mut self, rate: &Rate) -> Vec<(u64, Job)> {
+    pub fn prepare(&mut self, now: Instant, rate: &Rate) -> Vec<(u64, Job)> {
         let mut jobs = Vec::new();
         let mut turns: Vec<_> = self.flows.iter().map(|(id, flow)| self.turn(*id, flow)).collect();
         turns.sort_unstable();
+        let end = self.oldest_unsent() + UNORDERED_MAX;
         for (_, id) in turns {
-            while self.may_prepare(id) {
+            while self.index.end() < end && self.may_prepare(now, id) {
                 jobs.extend(self.make_batch(id, rate.level()).map(|job| (id, job)));
             }
             self.finish_if_drained(id);
@@ -234,8 +260,17 @@ impl Sender {
         (self.shares.turn(flow.client, id, flow.crossed), id)
     }
 
-    fn may_prepare(&self, id: u64) -> bool {
-        let Some(flow) = self.flows.get(&id) else { return false };
+    /// All units before this position are sent.
+    fn oldest_unsent(&self) -> u64 {
+        let batches = self.flows.values().flat_map(|flow| &flow.batches);
+        let firsts = batches.filter_map(|it| it.batch.literals.as_ref().map(|it| it.first));
+        firsts.min().unwrap_or_else(|| self.index.end())
+    }
+
+    fn may_prepare(&self, now: Instant, id: u64) -> bool {
+        let Some(flow) = self.flows.get(&id).filter(|flow| flow.has_gathered(now)) else {
+            return false;
+        };
         let is_short = flow.crossed < SHORT && flow.batches.is_empty();
         let has_room = is_short || self.unsent < UNSENT_MAX;
         has_room && flow.batches.len() < AHEAD && !flow.units.is_empty() && flow.credit > 0
@@ -249,8 +284,9 @@ impl Sender {
         match flow.ended {
             _ if flow.is_cancelled => _ = self.flows.remove(&id),
             Some(result) => {
-                self.finished.push((id, result));
-                self.flows.remove(&id);
+                let flow = self.flows.remove(&id);
+                self.due.extend(flow.and_then(|flow| flow.head).map(|(head, _)| head));
+                self.due.push_back(Message::Finish(id, result));
             }
             None => {}
         }
@@ -299,6 +335,9 @@ impl Sender {
             }
         }
         flow.queued -= length;
+        if flow.units.is_empty() {
+            flow.waiting = None;
+        }
         flow.credit = flow.credit.saturating_sub(length as u64);
         self.as_references += (length - literal_bytes) as u64;
         let digest = digest_of(names);
@@ -360,10 +399,12 @@ impl Sender {
 
     /// Fills a record with about `room` bytes at most of what is next.
     pub fn fill(&mut self, mut room: usize, record: &mut Record) {
-        for (flow, result) in self.finished.drain(..) {
-            record.messages.push(Message::Finish(flow, result));
-        }
         while room > 0 {
+            if let Some(message) = self.due.pop_front() {
+                room = room.saturating_sub(message.weight());
+                record.messages.push(message);
+                continue;
+            }
             let ready = self.flows.iter().filter(|(_, flow)| flow.is_ready());
             let Some((_, id)) = ready.map(|(id, flow)| self.turn(*id, flow)).min() else { break };
             let Some(flow) = self.flows.get_mut(&id) else { break };
@@ -373,28 +414,32 @@ impl Sender {
             self.shares.serve(flow.client, took.header + took.payload);
             room = room.saturating_sub((took.header + took.payload) as usize);
             self.finish_if_drained(id);
-            for (flow, result) in self.finished.drain(..) {
-                record.messages.push(Message::Finish(flow, result));
-            }
         }
     }
 
     /// Whether [`fill`](Self::fill) has something to send.
     pub fn is_ready(&self) -> bool {
-        !self.finished.is_empty() || self.flows.values().any(Flow::is_ready)
+        !self.due.is_empty() || self.flows.values().any(Flow::is_ready)
     }
 
-    /// When a unit that is being cut must end.
+    /// When a unit that is being cut must end, or a head waits no longer.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let pausing = self.flows.values().filter(|flow| flow.is_pausing());
-        pausing.map(|flow| flow.touched + PAUSE).min()
+        let heads = self.flows.values().filter_map(|flow| flow.head.as_ref());
+        let gathering = self.flows.values().filter_map(Flow::gathers_until);
+        let pauses = pausing.map(|flow| flow.touched + PAUSE);
+        pauses.chain(heads.map(|(_, until)| *until)).chain(gathering).min()
     }
 
-    /// Ends units whose flows have paused.
+    /// Ends units whose flows have paused, and lets heads go.
     pub fn handle_timeout(&mut self, now: Instant) {
         for flow in self.flows.values_mut() {
+            flow.waiting.take_if(|since| *since + GATHER <= now);
+            let head = flow.head.take_if(|(_, until)| *until <= now);
+            self.due.extend(head.map(|(head, _)| head));
             if flow.is_pausing() && flow.touched + PAUSE <= now {
                 flow.cut_off();
+                flow.waits_from(now);
             }
         }
     }
@@ -440,7 +485,11 @@ struct Took {
 }
 
 /// What a header costs, about, in bytes.
-const HEADER: u64 = 24;
+fn cost_of(batch: &Batch) -> u64 {
+    let literals = batch.literals.as_ref();
+    let numbers = literals.map_or(0, |it| it.lengths.len() + 2 * it.dictionary.len());
+    (24 + 3 * batch.spans.len() + 2 * numbers) as u64
+}
 
 impl Flow {
     fn cut(&mut self, mut bytes: &[u8]) {
@@ -468,6 +517,24 @@ impl Flow {
         }
     }
 
+    fn waits_from(&mut self, now: Instant) {
+        if !self.units.is_empty() {
+            self.waiting.get_or_insert(now);
+        }
+    }
+
+    /// Whether a batch may be made of what waits.
+    fn has_gathered(&self, now: Instant) -> bool {
+        let is_enough = self.ended.is_some() || self.queued >= LITERALS_MAX;
+        is_enough || self.waiting.is_none_or(|since| since + GATHER <= now)
+    }
+
+    /// When a batch is to be made of what waits, though it is little.
+    fn gathers_until(&self) -> Option<Instant> {
+        let may = self.batches.len() < AHEAD && self.credit > 0 && self.ended.is_none();
+        self.waiting.filter(|_| may && self.queued < LITERALS_MAX).map(|since| since + GATHER)
+    }
+
     fn is_pausing(&self) -> bool {
         !self.partial.is_empty() && self.units.is_empty() && self.batches.is_empty()
     }
@@ -482,13 +549,17 @@ impl Flow {
         let Some(outgoing) = self.batches.front_mut() else { return took };
         let Some(payload) = &outgoing.payload else { return took };
         let number = *outgoing.number.get_or_insert_with(|| {
-            took.header = HEADER;
+            let head = self.head.take().map(|(head, _)| head);
+            took.header =
+                cost_of(&outgoing.batch) + head.as_ref().map_or(0, |it| it.weight() as u64);
+            record.messages.extend(head);
             record.messages.push(Message::Batch(outgoing.batch.clone()));
             let number = *payloads;
             *payloads += u64::from(outgoing.batch.literals.is_some());
             number
         });
-        let part = (payload.len() - outgoing.sent).min(room.max(1));
+        let room = room.saturating_sub(took.header as usize).max(1);
+        let part = (payload.len() - outgoing.sent).min(room);
         if part > 0 {
             record.data.push((number, payload.slice(outgoing.sent..outgoing.sent + part)));
             outgoing.sent += part;

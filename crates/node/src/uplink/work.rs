@@ -6,7 +6,7 @@
 //! which the engine gave them, and a job may count on the earlier ones.
 
 use super::messages::Coding;
-use super::{Digest, Span, digest_of, name_of};
+use super::{BATCH_MAX, DICTIONARY_MAX, Digest, Span, UNIT_MAX, digest_of, name_of};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use store::{HistoryState, Mark};
@@ -111,8 +111,12 @@ pub enum Done {
 
 /// Refilled units that are kept at most.
 const REFILLED_MAX: usize = 256;
-/// Bytes of new units that are kept in memory at most, since they are read at once.
+/// Bytes of new units that are kept in memory at most, since they are read at once …
 const RECENT_MAX: usize = 512 * 1024;
+/// … and how many of them: they are searched one by one.
+const RECENT_UNITS_MAX: usize = 256;
+/// Units that are read before their bytes are counted.
+const STEP: u32 = 64;
 /// A raw dictionary must not begin like one of zstd's own format (RFC 8878 §5).
 const DICTIONARY_MAGIC: [u8; 4] = 0xec30_a437u32.to_le_bytes();
 /// What every zstd frame begins with (RFC 8878 §3.1.1), and ours leave out.
@@ -125,6 +129,8 @@ pub struct Worker<U> {
     /// Units that arrived before others with lower positions.
     early: BTreeMap<u64, (Mark, Bytes)>,
     refilled: BTreeMap<u64, (Mark, Bytes)>,
+    /// Their positions, in the order in which they came.
+    refills: VecDeque<u64>,
     /// The newest units of what was received, whose bytes are checked already.
     recent: VecDeque<(u64, Mark, Bytes)>,
     recent_bytes: usize,
@@ -140,6 +146,7 @@ impl<U: Units> Worker<U> {
             within,
             early: BTreeMap::new(),
             refilled: BTreeMap::new(),
+            refills: VecDeque::new(),
             recent: VecDeque::new(),
             recent_bytes: 0,
             packer: zstd_safe::CCtx::create(),
@@ -173,15 +180,22 @@ impl<U: Units> Worker<U> {
                 Done::Supplied(position, found.pop().map(|(_, bytes)| bytes))
             }
             Job::Refill(position, bytes) => {
-                let mark = mark_of(&bytes);
-                self.refilled.insert(position, (mark, bytes));
-                while self.refilled.len() > REFILLED_MAX {
-                    self.refilled.pop_first();
-                }
+                self.refill(position, bytes);
                 Done::Nothing
             }
             Job::Look => Done::Looked(self.out.held(), self.within.held()),
             Job::Agree { direction, end, fresh } => self.agree(direction, end, fresh),
+        }
+    }
+
+    fn refill(&mut self, position: u64, bytes: Bytes) {
+        if self.refilled.insert(position, (mark_of(&bytes), bytes)).is_none() {
+            self.refills.push_back(position);
+        }
+        while self.refills.len() > REFILLED_MAX
+            && let Some(oldest) = self.refills.pop_front()
+        {
+            self.refilled.remove(&oldest);
         }
     }
 
@@ -226,9 +240,8 @@ impl<U: Units> Worker<U> {
             Coding::Plain => payload.clone(),
             Coding::Zstd => {
                 let mut dictionary = Vec::new();
-                let lacks = self.collect(old, &mut dictionary);
-                if !lacks.is_empty() {
-                    return Done::Lacks(lacks);
+                if let Err(done) = self.collect(old, DICTIONARY_MAX, &mut dictionary) {
+                    return done;
                 }
                 let dictionary = prefix(&dictionary);
                 let frame = [&FRAME_MAGIC[..], payload].concat();
@@ -257,7 +270,7 @@ impl<U: Units> Worker<U> {
     fn arrive(&mut self, position: u64, mark: Mark, unit: Bytes) {
         self.recent_bytes += unit.len();
         self.recent.push_back((position, mark, unit.clone()));
-        while self.recent_bytes > RECENT_MAX
+        while (self.recent_bytes > RECENT_MAX || self.recent.len() > RECENT_UNITS_MAX)
             && let Some((_, _, oldest)) = self.recent.pop_front()
         {
             self.recent_bytes -= oldest.len();
@@ -276,9 +289,8 @@ impl<U: Units> Worker<U> {
 
     fn read(&mut self, spans: &[Span], digest: Digest) -> Done {
         let mut units = Vec::new();
-        let lacks = self.collect(spans, &mut units);
-        if !lacks.is_empty() {
-            return Done::Lacks(lacks);
+        if let Err(done) = self.collect(spans, BATCH_MAX + UNIT_MAX, &mut units) {
+            return done;
         }
         match digest_of(units.iter().map(|(mark, _)| mark.name)) == digest {
             true => Done::Read(units.into_iter().map(|(_, bytes)| bytes).collect()),
@@ -286,28 +298,41 @@ impl<U: Units> Worker<U> {
         }
     }
 
-    /// Appends the units of spans, each with the name that its bytes really have; returns the positions of
-    /// those that are not held.
-    fn collect(&mut self, spans: &[Span], units: &mut Vec<(Mark, Bytes)>) -> Vec<u64> {
-        let mut lacks = Vec::new();
-        for span in spans {
+    /// Appends the units of spans, each with the name that its bytes really have.
+    ///
+    /// # Errors
+    /// The result of the job, if some are not held, or they have more than `bytes_max` bytes.
+    fn collect(
+        &mut self,
+        spans: &[Span],
+        bytes_max: usize,
+        units: &mut Vec<(Mark, Bytes)>,
+    ) -> Result<(), Done> {
+        let (mut lacks, mut room) = (Vec::new(), bytes_max);
+        for span in spans.iter().flat_map(|span| steps(*span)) {
             let before = units.len();
-            let in_memory = span.positions().any(|position| {
-                self.early.contains_key(&position) || self.refilled.contains_key(&position)
-            });
-            let is_recent = self.recent.front().is_some_and(|(oldest, ..)| *oldest <= span.first);
-            if !in_memory && !is_recent && self.within.read(*span, units) {
-                self.check(*span, units, before, &mut lacks);
-                continue;
-            }
-            for position in span.positions() {
-                match self.one(position) {
-                    Some(unit) => units.push(unit),
-                    None => lacks.push(position),
-                }
+            self.append(span, units, &mut lacks);
+            let bytes: usize = units[before..].iter().map(|(_, bytes)| bytes.len()).sum();
+            room = room.checked_sub(bytes).ok_or(Done::False)?;
+        }
+        if lacks.is_empty() { Ok(()) } else { Err(Done::Lacks(lacks)) }
+    }
+
+    fn append(&mut self, span: Span, units: &mut Vec<(Mark, Bytes)>, lacks: &mut Vec<u64>) {
+        let before = units.len();
+        let in_memory = span.positions().any(|position| {
+            self.early.contains_key(&position) || self.refilled.contains_key(&position)
+        });
+        let is_recent = self.recent.front().is_some_and(|(oldest, ..)| *oldest <= span.first);
+        if !in_memory && !is_recent && self.within.read(span, units) {
+            return self.check(span, units, before, lacks);
+        }
+        for position in span.positions() {
+            match self.one(position) {
+                Some(unit) => units.push(unit),
+                None => lacks.push(position),
             }
         }
-        lacks
     }
 
     /// Holds what was read from the disk against its names.
@@ -343,6 +368,7 @@ impl<U: Units> Worker<U> {
             Direction::In => {
                 self.early.clear();
                 self.refilled.clear();
+                self.refills.clear();
                 self.recent.clear();
                 self.recent_bytes = 0;
                 &mut self.within
@@ -355,6 +381,14 @@ impl<U: Units> Worker<U> {
         }
         Done::Agreed(direction, units.held())
     }
+}
+
+/// A span in parts of at most [`STEP`] units.
+fn steps(span: Span) -> impl Iterator<Item = Span> {
+    span.positions().step_by(STEP as usize).map(move |first| {
+        let count = (span.end() - first).min(STEP.into()) as u32;
+        Span { first, count }
+    })
 }
 
 fn mark_of(bytes: &[u8]) -> Mark {

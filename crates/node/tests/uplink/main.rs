@@ -1,8 +1,14 @@
 //! The uplink's pair in virtual time: both ends, a slow link between them, and origins behind it.
 
 mod bytes;
+mod chaos;
+mod corpus;
+mod crowds;
 mod flows;
 mod histories;
 mod hostile;
+mod hostile_near;
 mod net;
+mod rogue;
 mod savings;
+mod strangers;

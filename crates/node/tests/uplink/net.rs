@@ -377,7 +377,10 @@ impl Net {
             NearOutput::Dial if self.is_cut => {
                 self.near.handle_input(self.now, NearInput::Closed);
             }
-            NearOutput::Dial => self.near.handle_input(self.now, NearInput::Connected),
+            NearOutput::Dial => {
+                GUEST.with_borrow_mut(|it| *it = None);
+                self.near.handle_input(self.now, NearInput::Connected);
+            }
             NearOutput::Hangup => {
                 self.is_connected = false;
                 self.far.handle_input(self.now, FarInput::Closed);
@@ -400,6 +403,7 @@ impl Net {
             }
             OriginInput::Body(id, bytes) => {
                 let answer = self.answers.entry(id.0).or_default();
+                assert!(answer.status.is_some(), "a head comes first");
                 answer.first_byte.get_or_insert(now);
                 answer.body.extend_from_slice(&bytes);
             }

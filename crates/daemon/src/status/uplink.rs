@@ -1,17 +1,11 @@
-//! `hearsay uplink`: the far end, and what crossed the uplink, for people and as JSON.
+//! The pair of the uplink in the status: the far end, and what crossed, for people and as JSON.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use node::uplink::{PairKeys, PairReport, State};
+use node::uplink::{PairReport, State};
 use serde::{Deserialize, Serialize};
 
-use crate::ask;
-use crate::cli::ShowUplink;
-use crate::config::{FarEnd, Given, Place};
-use crate::entropy;
-use crate::exit::Failure;
-use crate::identity::Identity;
+use crate::config::FarEnd;
 use crate::term::{self, Style};
 
 /// The pair's state and counters, as the control socket shows them.
@@ -110,39 +104,6 @@ impl UplinkLine {
         );
         page
     }
-}
-
-/// Shows the pair of the running daemon, or this node's key.
-pub async fn show(args: &ShowUplink, paths: &[PathBuf]) -> Result<(), Failure> {
-    if args.key {
-        return print_key(args);
-    }
-    let line = ask::status(paths).await?.uplink.ok_or_else(|| {
-        Failure::failed("this node's uplink has no far end: set `far` and `far-key` in [uplink]")
-    })?;
-    match args.json {
-        true => println!("{}", serde_json::to_string(&line).map_err(Failure::failed)?),
-        false => print!("{}", line.page(Style::of_stdout())),
-    }
-    Ok(())
-}
-
-fn print_key(args: &ShowUplink) -> Result<(), Failure> {
-    let place = match &args.store {
-        Some(place) => place.clone(),
-        None => Given::default().load().map_err(Failure::usage)?.store.place,
-    };
-    if let Place::Dir(dir) = &place {
-        std::fs::create_dir_all(dir).map_err(|error| {
-            Failure::failed(format!("{}: cannot be made: {error}", dir.display()))
-        })?;
-    }
-    let identity = Identity::of(&place);
-    if let Some(why) = identity.is_temporary {
-        return Err(Failure::failed(format!("this node has no lasting key: {why}")));
-    }
-    println!("{}", PairKeys::new(&identity.seed, &entropy::bytes()).key());
-    Ok(())
 }
 
 #[cfg(test)]

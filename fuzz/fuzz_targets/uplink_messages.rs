@@ -1,0 +1,6 @@
+//! Messages between the ends of an uplink's pair: what decodes is encoded again to the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| node::testing::uplink_messages(bytes));
