@@ -133,6 +133,9 @@ run_nginx() {
     exec nginx -g "user $(id -un) $(id -gn);" -e "$1.err" -c "$1"
 }
 
+# corpora_folder : prints where `scripts/setup corpora` puts its pairs of versions.
+corpora_folder() { say "${HEARSAY_CORPORA:-${XDG_CACHE_HOME:-$HOME/.cache}/hearsay/corpora}"; }
+
 # binaries : builds the daemon and the lab, or takes HEARSAY_BIN and the lab in the same folder; sets $hearsay and
 # $lab to their paths.
 binaries() {

@@ -4,6 +4,7 @@
 origin_port=8080
 proxy_core=0
 client_core=1
+in_origin=()
 
 # Kind and port of each contender. A forward proxy gets the whole URL, a reverse proxy a path.
 declare -A kinds=([hearsay]=forward [hearsay-memory]=forward [squid]=forward [squid-rock]=forward [nginx]=reverse)
@@ -16,15 +17,22 @@ start_origin() {
     head -c 64K /dev/urandom >"$work/www/64k"
     head -c 1M /dev/urandom >"$work/www/1m"
     head -c 1G /dev/zero >"$work/www/1g"
+    serve_www
+}
+
+# serve_www : starts nginx with the files in $work/www, on $origin_address, by the command prefix $in_origin.
+serve_www() {
+    local at=${origin_address:-127.0.0.1} run=("${in_origin[@]}")
+    ((${#run[@]})) || run=(taskset -c "$client_core")
     nginx_config origin "
     access_log $work/origin.asked asked;
     server {
-        listen 127.0.0.1:$origin_port backlog=4096;
+        listen $at:$origin_port backlog=4096;
         root $work/www;
         add_header Cache-Control 'public, max-age=86400';
     }" >"$work/origin.conf"
-    start origin taskset -c "$client_core" bash -c '. "$0/scripts/lib.sh"; run_nginx "$1"' "$root" "$work/origin.conf"
-    wait_for 10 "the origin" curl -sfo /dev/null --noproxy '*' "http://127.0.0.1:$origin_port/1k" ||
+    start origin "${run[@]}" bash -c '. "$0/scripts/lib.sh"; run_nginx "$1"' "$root" "$work/origin.conf"
+    wait_for 10 "the origin" "${in_origin[@]}" curl -so /dev/null --noproxy '*' "http://$at:$origin_port/" ||
         die "the origin did not start: $(tail -n 5 "$work/origin.log")"
 }
 

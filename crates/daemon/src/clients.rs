@@ -9,7 +9,7 @@ use response_body::{Pipelined, ResponseBody};
 
 use crate::connections::{ACCEPT_PAUSE, Permit};
 use crate::driver::{Driver, Past};
-use crate::turned_away::{NO_ROOM, OVER_SHARE, RETRY_AFTER_SECONDS, turn_away};
+use crate::turned_away::{RETRY_AFTER_SECONDS, turn_away};
 use bytes::{Bytes, BytesMut};
 use host::client::Client;
 use host::dial::is_own;
@@ -110,13 +110,13 @@ impl Acceptor {
             Err(Refused::Share) => {
                 tracing::debug!(%client, "refused: its network has its share of all connections");
                 if self.kind == ListenerKind::Explicit {
-                    turn_away(stream, OVER_SHARE);
+                    self.turn_away(stream, Refused::Share);
                 }
             }
             Err(Refused::Full) => match self.kind {
                 ListenerKind::Explicit => {
                     self.driver.limit().count_refused();
-                    turn_away(stream, NO_ROOM);
+                    self.turn_away(stream, Refused::Full);
                 }
                 ListenerKind::Transparent => {
                     self.receive(stream, client, self.driver.limit().take(network));
@@ -125,6 +125,10 @@ impl Acceptor {
             },
         }
         true
+    }
+
+    fn turn_away(&self, stream: TcpStream, why: Refused) {
+        turn_away(stream, &self.driver.error_text(StatusCode::SERVICE_UNAVAILABLE, why));
     }
 
     /// Stops listening until there is room; meanwhile new connections bypass the daemon.
@@ -442,7 +446,7 @@ fn refuse(
     pipelined: Pipelined,
 ) -> Response<ResponseBody> {
     tracing::info!(%client, "refused a request: {refusal}");
-    let text = Bytes::from(format!("{refusal}\n"));
+    let text = driver.error_text(refusal.status(), refusal);
     say(driver, refusal.status(), HeaderMap::new(), text, pipelined)
 }
 
@@ -462,7 +466,9 @@ async fn decline(
     driver.limit().count_refused();
     let mut headers = HeaderMap::new();
     headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
-    say(driver, StatusCode::SERVICE_UNAVAILABLE, headers, Bytes::from_static(NO_ROOM), pipelined)
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let text = driver.error_text(status, Refused::Full);
+    say(driver, status, headers, text, pipelined)
 }
 
 /// Answers without the engine, and ends the connection.

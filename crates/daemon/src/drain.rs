@@ -10,16 +10,16 @@ const OTHERS: Duration = Duration::from_secs(3);
 /// How often to check whether all have finished.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Waits until every connection has ended, at most for `patience`, or until `insisted`.
-pub async fn drain(driver: &Driver, patience: Duration, insisted: impl Future<Output = ()>) {
+/// Waits until every connection has ended, at most for `timeout`, or until `insisted`.
+pub async fn drain(driver: &Driver, timeout: Duration, insisted: impl Future<Output = ()>) {
     let open = || driver.limit().len();
     driver.limit().finish();
     // Idle connections end at once.
     tokio::task::yield_now().await;
-    if open() > 0 && !patience.is_zero() {
-        tracing::info!(open = open(), ?patience, "stopping: waiting for open connections");
+    if open() > 0 && !timeout.is_zero() {
+        tracing::info!(open = open(), ?timeout, "stopping: waiting for open connections");
     }
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     tokio::select! {
         () = done(driver, deadline) => {}
         () = insisted => tracing::info!("a second signal: stopping at once"),

@@ -11,6 +11,7 @@ use crate::{clients, engine_log, origins};
 use bytes::Bytes;
 use host::clock::Clock;
 use host::origin::Pool;
+use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use node::driver::Grants;
@@ -28,6 +29,7 @@ use std::time::SystemTime;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
+use wire::counters::Reason;
 use wire::{Date, NodeId, Oid, PublicKey};
 
 /// A handle to the driver; each task has a clone.
@@ -240,6 +242,11 @@ impl Driver {
     /// The engine's counters and gauges.
     pub fn report(&self) -> Report {
         self.0.state.borrow().node.report()
+    }
+
+    /// The content of an answer that is given without the engine.
+    pub fn error_text(&self, status: StatusCode, why: impl Reason) -> Bytes {
+        node::error_text(&self.0.state.borrow().name, status, &why.clause())
     }
 
     /// The error response to a client whose origin could not be dialled.

@@ -11,8 +11,10 @@ use crate::connections::ACCEPT_PAUSE;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use host::clock::Clock;
 use host::parting::part;
-use host::peers::{self, Port};
-use node::driver::links::{self, ACCEPTED_MAX, DIALLED_MAX, Farewells, LINGER, Place, Places};
+use host::peers::{self, PeerListener};
+use node::driver::links::{
+    self, ACCEPTED_MAX, DIALLED_MAX, Farewells, LINGER, LinkSlot, LinkSlots,
+};
 use node::driver::{LinkBuffer, READ_MAX};
 use node::{LinkId, LinkInput, LinkOutput};
 use std::cell::{Cell, RefCell};
@@ -48,8 +50,8 @@ struct Inner {
     clock: Clock,
     /// Links that the engine has not hung up.
     links: RefCell<HashMap<LinkId, Rc<LinkState>>>,
-    places: RefCell<Places>,
-    /// Wakes the accept loop when a link's place becomes free.
+    slots: RefCell<LinkSlots>,
+    /// Wakes the accept loop when a link's slot becomes free.
     vacant: Notify,
     accepted: Cell<u64>,
     /// Links that were hung up and still linger; the `Notify` closes one at once.
@@ -74,7 +76,7 @@ impl Links {
         Self(Rc::new(Inner {
             clock: Clock::start(),
             links: RefCell::default(),
-            places: RefCell::default(),
+            slots: RefCell::default(),
             vacant: Notify::new(),
             accepted: Cell::new(0),
             farewells: RefCell::default(),
@@ -107,16 +109,16 @@ impl Links {
     }
 
     /// Accepts peers; never returns.
-    pub async fn accept(self, mut port: Port, tell: impl Tell) {
+    pub async fn accept(self, mut port: PeerListener, tell: impl Tell) {
         loop {
             match port.accept().await {
                 Ok((stream, peer)) => {
-                    // While there is no place, this connection waits here, and later ones in the
+                    // While there is no slot, this connection waits here, and later ones in the
                     // kernel's accept queue.
-                    while !self.0.places.borrow().is_vacant() {
+                    while !self.0.slots.borrow().is_vacant() {
                         self.0.vacant.notified().await;
                     }
-                    match self.hold(Place::Accepted(peer.ip())) {
+                    match self.hold(LinkSlot::Accepted(peer.ip())) {
                         Some(held) => self.take(stream, peer, held, tell.clone()),
                         None => tracing::debug!(%peer, "refused: it has its share of all links"),
                     }
@@ -129,8 +131,8 @@ impl Links {
         }
     }
 
-    /// Hangs up all links, and waits until what was written is sent, at most for `patience`.
-    pub async fn hang_up(&self, patience: Duration) {
+    /// Hangs up all links, and waits until what was written is sent, at most for `timeout`.
+    pub async fn hang_up(&self, timeout: Duration) {
         for (id, link) in self.0.links.take() {
             link.take(LinkOutput::Hangup(id));
         }
@@ -140,7 +142,7 @@ impl Links {
             }
         };
         // Links whose peers do not read in time are dropped.
-        let _ = tokio::time::timeout(patience, gone).await;
+        let _ = tokio::time::timeout(timeout, gone).await;
     }
 
     fn add(&self, id: LinkId) -> Rc<LinkState> {
@@ -149,9 +151,9 @@ impl Links {
         link
     }
 
-    fn hold(&self, place: Place) -> Option<Held> {
-        let is_taken = self.0.places.borrow_mut().take(place);
-        is_taken.then(|| Held(self.clone(), place))
+    fn hold(&self, slot: LinkSlot) -> Option<Held> {
+        let is_taken = self.0.slots.borrow_mut().take(slot);
+        is_taken.then(|| Held(self.clone(), slot))
     }
 
     fn take(&self, stream: TcpStream, peer: SocketAddr, held: Held, tell: impl Tell) {
@@ -168,7 +170,7 @@ impl Links {
 
     async fn dial(&self, id: LinkId, address: SocketAddr, link: &LinkState, tell: &impl Tell) {
         let _alive = Rc::clone(&self.0.alive);
-        let held = self.hold(Place::Dialled);
+        let held = self.hold(LinkSlot::Dialled);
         let dialled = tokio::select! {
             dialled = peers::dial(address), if held.is_some() => dialled,
             () = link.hang_up(), if held.is_some() => return,
@@ -382,12 +384,12 @@ impl LinkState {
     }
 }
 
-/// A link's place under the limits, released when this is dropped.
-struct Held(Links, Place);
+/// A link's slot under the limits, released when this is dropped.
+struct Held(Links, LinkSlot);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.0.places.borrow_mut().release(self.1);
+        self.0.0.slots.borrow_mut().release(self.1);
         self.0.0.vacant.notify_one();
     }
 }
@@ -448,7 +450,7 @@ mod tests {
         async fn quiet(mut self) {
             self.links.hang_up(Duration::from_secs(9)).await;
             assert_eq!(holders(&self.links.0.alive), 0);
-            assert!(self.links.0.places.borrow().is_empty());
+            assert!(self.links.0.slots.borrow().is_empty());
             drop(self.engine);
             assert!(self.told.recv().await.is_none(), "something was said");
         }
@@ -615,7 +617,7 @@ mod tests {
     fn too_many_dials_fail() {
         run(async {
             let mut bench = Bench::new().await;
-            let others = [(); DIALLED_MAX].map(|()| bench.links.hold(Place::Dialled).unwrap());
+            let others = [(); DIALLED_MAX].map(|()| bench.links.hold(LinkSlot::Dialled).unwrap());
             bench.say(LinkOutput::Connect(ID, bench.listener.local_addr().unwrap()));
             assert!(matches!(bench.told.recv().await, Some(LinkInput::Closed(ID))));
             drop(others);
@@ -629,7 +631,7 @@ mod tests {
             let mut bench = Bench::new().await;
             let port = bench.listener.local_addr().unwrap().port();
             bench.listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let own = Port::new("lo".into(), port);
+            let own = PeerListener::new("lo".into(), port);
             let accepting = spawn_local(bench.links.clone().accept(own, bench.engine.clone()));
             let mut peers = Vec::new();
             for _ in 0..2 * links::FAREWELLS_MAX {
@@ -653,7 +655,7 @@ mod tests {
             let mut bench = Bench::new().await;
             let port = bench.listener.local_addr().unwrap().port();
             bench.listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let own = Port::new("lo".into(), port);
+            let own = PeerListener::new("lo".into(), port);
             let accepting = spawn_local(bench.links.clone().accept(own, bench.engine.clone()));
             for id in [1, 3] {
                 let peer = dial_until_open(port).await;

@@ -6,7 +6,7 @@ use crate::driver::Driver;
 use crate::identity::Identity;
 use crate::observe::Observer;
 use crate::status::sealing;
-use host::peers::Port;
+use host::peers::PeerListener;
 use host::routing::Routing;
 use node::{Input, RouteTable};
 use std::time::Duration;
@@ -82,7 +82,7 @@ pub fn say_sealing(config: &Config) {
 /// loops, with which the caller can stop them.
 pub fn accept_peers(config: &Config, driver: &Driver) -> Vec<AbortHandle> {
     let accept = |interface: &String| {
-        let port = Port::new(interface.clone(), config.mesh.port);
+        let port = PeerListener::new(interface.clone(), config.mesh.port);
         spawn_local(driver.links().clone().accept(port, driver.clone())).abort_handle()
     };
     config.mesh.interfaces.iter().map(accept).collect()

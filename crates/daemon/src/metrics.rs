@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use node::NotStored;
-use wire::counters::{Counters, Figure, Kind, Part, Row};
+use wire::counters::{Counters, Kind, Part, Reason as _, Row};
 
 use crate::status::{PeerLine, Status};
 
@@ -83,34 +83,77 @@ impl Standing {
 /// All metrics, as one page.
 pub fn render(status: &Status, peers: &[PeerLine]) -> String {
     let mut page = Page { status, metrics: BTreeMap::new() };
-    page.table(&Build { build_info: 1 }, &[("version", &status.version)]);
-    page.table(&Standing::of(status), &[]);
-    page.table(&status.process, &[]);
-    page.table(&status.clients, &[]);
-    if let Some(overhear) = &status.overhear {
-        page.table(&overhear.counts, &[]);
-    }
-    if let Some(uplink) = &status.uplink {
-        page.table(&uplink.counts, &[]);
-    }
-    let report = &status.report;
-    page.table(report, &[]);
-    page.table(&report.requests, &[]);
-    page.table(&report.index, &[]);
-    page.table(&report.overheard, &[]);
-    page.table(&report.overheard.heard, &[]);
-    for reason in NotStored::ALL {
-        page.table(&report.not_stored.get(reason), &[("reason", reason.name())]);
-    }
-    for peer in peers {
-        page.table(peer, &[("peer", label(peer, peers))]);
-    }
+    tables(status, peers).iter().for_each(|table| page.table(table));
     page.text()
+}
+
+/// A label, and what each of its values means.
+type Label = (&'static str, fn() -> Vec<(&'static str, &'static str)>);
+
+/// One struct of figures, or several that a label distinguishes.
+struct Table<'a> {
+    /// Where they are in JSON: the path of the struct in `hearsay status --json`, or in `hearsay peers --json`.
+    /// `.` is the top. `None`: the figures are made for the metrics.
+    #[cfg_attr(not(test), expect(dead_code, reason = "docs/metrics.md is made of it, by a test"))]
+    path: Option<&'static str>,
+    rows: &'static [Row],
+    label: Option<Label>,
+    /// The label's value, empty without a label, and the values of each row.
+    each: Vec<(&'a str, Vec<Values>)>,
+}
+
+/// The values of a figure, with their reasons.
+type Values = Vec<(Option<&'static str>, u64)>;
+
+impl<'a> Table<'a> {
+    fn of<'b, T: Counters + 'b>(
+        path: Option<&'static str>,
+        label: Option<Label>,
+        each: impl IntoIterator<Item = (&'a str, &'b T)>,
+    ) -> Self {
+        let values = |it: &T| it.figures().iter().map(|figure| figure.values()).collect();
+        let each = each.into_iter().map(|(name, it)| (name, values(it))).collect();
+        Self { path, rows: T::ROWS, label, each }
+    }
+
+    fn one<T: Counters>(path: Option<&'static str>, it: &T) -> Self {
+        Self::of(path, None, [("", it)])
+    }
+}
+
+/// All structs of figures. A part that is off has a table without figures.
+fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
+    let version: Label = ("version", || vec![("VERSION", "Our version.")]);
+    let reason: Label = ("reason", || NotStored::all().map(|it| (it.name(), it.help())).collect());
+    let peer: Label = ("peer", || {
+        vec![("NAME", "The peer's name, or its identity where the name is not enough.")]
+    });
+    let report = &status.report;
+    let not_stored = NotStored::ALL.map(|it| (it.name(), report.not_stored.get(it)));
+    let not_stored = not_stored.iter().map(|(name, it)| (*name, it));
+    let overhear = status.overhear.iter().map(|it| ("", &it.counts));
+    let uplink = status.uplink.iter().map(|it| ("", &it.counts));
+    let peers = peers.iter().map(|it| (name_of(it, peers), it));
+    vec![
+        Table::of(None, Some(version), [(&*status.version, &Build { build_info: 1 })]),
+        Table::one(None, &Standing::of(status)),
+        Table::one(Some("."), &status.process),
+        Table::one(Some(".clients"), &status.clients),
+        Table::of(Some(".overhear"), None, overhear),
+        Table::of(Some(".uplink.counts"), None, uplink),
+        Table::one(Some(".report"), report),
+        Table::one(Some(".report.requests"), &report.requests),
+        Table::of(Some(".report.not_stored.REASON"), Some(reason), not_stored),
+        Table::one(Some(".report.index"), &report.index),
+        Table::one(Some(".report.overheard"), &report.overheard),
+        Table::one(Some(".report.overheard"), &report.overheard.heard),
+        Table::of(Some(".[]"), Some(peer), peers),
+    ]
 }
 
 /// A peer's label: the name, if no other peer has it and it is too short to be an identity;
 /// otherwise the identity.
-fn label<'a>(peer: &'a PeerLine, peers: &[PeerLine]) -> &'a str {
+fn name_of<'a>(peer: &'a PeerLine, peers: &[PeerLine]) -> &'a str {
     let is_name_enough = peers.iter().filter(|other| other.name == peer.name).count() == 1;
     let is_short = peer.name.len() < peer.id.len();
     if is_name_enough && is_short { &peer.name } else { &peer.id }
@@ -134,18 +177,22 @@ impl Page<'_> {
         }
     }
 
-    /// Adds the figures of a table, each with these labels.
-    fn table<T: Counters>(&mut self, it: &T, labels: &[(&str, &str)]) {
-        for (row, figure) in T::ROWS.iter().zip(it.figures()) {
-            if self.shows(row.part) {
-                self.figure(row, figure, labels);
+    /// Adds the figures of a table.
+    fn table(&mut self, table: &Table<'_>) {
+        for (name, values) in &table.each {
+            let label = table.label.map(|(label, _)| (label, *name));
+            for (row, values) in table.rows.iter().zip(values) {
+                if self.shows(row.part) {
+                    self.figure(row, values, label);
+                }
             }
         }
     }
 
-    fn figure(&mut self, row: &Row, figure: &dyn Figure, labels: &[(&str, &str)]) {
-        for (reason, value) in figure.values() {
-            let labels = labels.iter().copied().chain(row.label).chain(Some("reason").zip(reason));
+    fn figure(&mut self, row: &Row, values: &Values, label: Option<(&str, &str)>) {
+        for (reason, value) in values {
+            let reason = Some("reason").zip(*reason);
+            let labels = label.into_iter().chain(row.label).chain(reason);
             let lines = self.metrics.entry(row.metric).or_insert_with(|| head(row));
             writeln!(lines, "{}{} {value}", row.metric, braced(labels)).expect(INFALLIBLE);
         }

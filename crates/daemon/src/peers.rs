@@ -46,7 +46,7 @@ fn why_none(status: &Status) -> String {
             if mesh.has_key { ", with the same key" } else { "" }
         ),
     };
-    format!("no peers yet: {why}")
+    format!("no peers: {why}")
 }
 
 fn table(peers: &[PeerLine], style: Style) -> String {

@@ -480,7 +480,7 @@ fn one_client_does_not_get_all_that_memory_admits_and_is_told_so() {
         });
         let mut late = Raw::new(connect(0, 1).remove(0));
         let reply = late.reply().expect(503);
-        assert!(reply.text().contains("your share"), "{reply:?}");
+        assert!(reply.text().contains(" 503: you have your share"), "{reply:?}");
         assert_eq!(hearsay.number("/clients/over_share"), 1);
         assert_eq!(Raw::new(connect(1, 1).remove(0)).reply().expect(200).body.len(), 3_000_000);
     });

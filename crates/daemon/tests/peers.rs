@@ -247,7 +247,7 @@ fn without_a_daemon_on_the_way_the_origin_is_asked() {
         assert_eq!(first.number("/report/origin_bytes"), 5);
         let output = first.command(&["peers"]).stdout;
         let said = String::from_utf8_lossy(&output);
-        assert!(said.contains("no peers yet: 10.77.0.2 is the next hop"), "{said}");
+        assert!(said.contains("no peers: 10.77.0.2 is the next hop"), "{said}");
     });
 }
 

@@ -98,8 +98,8 @@ async fn addresses(to: &Dial, client: IpAddr) -> Result<Vec<SocketAddr>, FetchEr
     }
 }
 
-async fn connect(address: SocketAddr, patience: Duration) -> Result<TcpStream, FetchError> {
-    match tokio::time::timeout(patience, TcpStream::connect(address)).await {
+async fn connect(address: SocketAddr, timeout: Duration) -> Result<TcpStream, FetchError> {
+    match tokio::time::timeout(timeout, TcpStream::connect(address)).await {
         Ok(Ok(stream)) => {
             settle(&stream);
             Ok(stream)

@@ -19,6 +19,7 @@ use std::process::{Command, Output, Stdio};
 
 use node::Prefix;
 use thiserror::Error;
+use wire::counters::Reason as _;
 
 mod report;
 
@@ -130,6 +131,18 @@ impl fmt::Display for Family {
     }
 }
 
+wire::reasons! {
+    /// What rules lack that would intercept nothing.
+    pub enum Lack {
+        /// Name at least one interface (--interface).
+        Interface = "interface",
+        /// Name at least one port from 1 to 65535 (--dport).
+        Port = "port",
+        /// The mark and the routing table must not be 0.
+        Mark = "mark",
+    }
+}
+
 /// Why the rules could not be set, checked or removed. After an error of [`Rules::apply`], all
 /// changes of that call are undone.
 #[derive(Debug, Error)]
@@ -140,8 +153,8 @@ pub enum Error {
     )]
     InterfaceName(String),
     /// The rules would intercept nothing; nothing was changed.
-    #[error("nothing to intercept: {0}")]
-    Empty(&'static str),
+    #[error("nothing to intercept: {}", .0.clause())]
+    Empty(Lack),
     /// A program is missing; it changed nothing.
     #[error(
         "the program `{program}` is not installed: install {package} (Debian: `apt install {package}`)"
@@ -314,13 +327,13 @@ table inet {TABLE_NAME} {{
             return Err(Error::InterfaceName(name.clone()));
         }
         if self.interfaces.is_empty() {
-            return Err(Error::Empty("name at least one interface (--interface)"));
+            return Err(Error::Empty(Lack::Interface));
         }
         if self.ports.is_empty() || self.ports.contains(&0) || self.listen_port == 0 {
-            return Err(Error::Empty("name at least one port from 1 to 65535 (--dport)"));
+            return Err(Error::Empty(Lack::Port));
         }
         if self.mark == 0 || self.table == 0 {
-            return Err(Error::Empty("the mark and the routing table must not be 0"));
+            return Err(Error::Empty(Lack::Mark));
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! Connections with other nodes of the mesh: the listening port on the mesh's interfaces, and
 //! outgoing connections.
 //!
-//! *What this is:* a [`Port`] listens on one interface only, and follows it: interfaces of a mesh
+//! *What this is:* a [`PeerListener`] listens on one interface only, and follows it: interfaces of a mesh
 //! may appear late, vanish, and return with another index. *Who calls it:* the daemon's links.
 //! *What it never does:* look at the data, or know who the peer is. *Where to start:*
-//! [`Port::accept`].
+//! [`PeerListener::accept`].
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
@@ -30,7 +30,7 @@ const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The port for peers on one interface.
 #[derive(Debug)]
-pub struct Port {
+pub struct PeerListener {
     interface: String,
     port: u16,
     open: Option<Open>,
@@ -47,7 +47,7 @@ struct Open {
     listeners: Vec<TcpListener>,
 }
 
-impl Port {
+impl PeerListener {
     /// A port that is not open yet.
     pub fn new(interface: String, port: u16) -> Self {
         Self { interface, port, open: None, trouble: None }
@@ -236,7 +236,7 @@ mod tests {
         let free = crate::listen::explicit(([127, 0, 0, 1], 0).into()).unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let mut own = Port::new("lo".into(), port);
+        let mut own = PeerListener::new("lo".into(), port);
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         own.follow();
         let (accepted, dialled) = tokio::join!(own.accept(), dial(address));
@@ -258,7 +258,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn an_interface_that_is_not_there_is_waited_for() {
-        let mut own = Port::new("nowhere0".into(), 3131);
+        let mut own = PeerListener::new("nowhere0".into(), 3131);
         let wait = tokio::time::timeout(Duration::from_millis(50), own.accept());
         assert!(wait.await.is_err());
         assert_eq!(own.trouble.as_deref(), Some("there is no such interface"));

@@ -81,7 +81,7 @@ fn kernel_knows_short_timeouts() -> bool {
 #[test]
 fn both_ends_send_again_soon() {
     alone("both_ends_send_again_soon", async {
-        let mut port = host::peers::Port::new("lo".into(), 3131);
+        let mut port = host::peers::PeerListener::new("lo".into(), 3131);
         let dialled = async {
             loop {
                 if let Ok(stream) = host::peers::dial(([127, 0, 0, 1], 3131).into()).await {

@@ -268,11 +268,4 @@ fn setting(text: &str) -> Result<(String, String), String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    #[test]
-    fn the_command_line_is_sound() {
-        super::Cli::command().debug_assert();
-    }
-}
+mod tests;

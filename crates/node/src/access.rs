@@ -226,6 +226,8 @@ impl Access {
         if caller == Caller::ThisMachine {
             return Ok(());
         }
+        // An IPv6 address may contain an IPv4 one, which a translator dials: both must be
+        // permitted.
         let (spelled, meant) = (to.ip().to_canonical(), plain(to.ip()));
         if caller == Caller::Gateway && covers(&self.direct, meant) {
             return Ok(());

@@ -39,7 +39,7 @@ pub const STORE_RETRY: Duration = Duration::from_secs(30);
 /// as units fit in memory, at some 100 bytes each.
 const OPENED_SHARE: u64 = 16 * 1024;
 /// Units that arrive before they are wanted take at most the memory divided by this.
-const EARLY_SHARE: u64 = 32;
+const UNSOLICITED_SHARE: u64 = 32;
 
 /// In a window, overheard bytes of a unit count this many times less than missing ones. So a reader
 /// that lacks little requests all of it at once.
@@ -99,12 +99,14 @@ impl Context {
     pub fn new(config: Config, index: Index) -> Self {
         let memory = config.memory_bytes;
         let mesh = config.mesh.clone().map(|mesh| {
+            // A seed of its own: what peers see must not reveal the numbers of records.
             let seed = blake3::derive_key("hearsay 2026-11 chance of peers", &config.seed);
             Mesh::new(mesh, config.name.clone(), config.profile.id, seed, memory)
         });
         Self {
             ear: Listener::new(&config),
             mesh,
+            // Without a mesh key the secret is the public one, by which sealing would hide nothing.
             sealer: (config.secret != crate::http::OPEN_KEY).then(|| Sealer::new(&config.secret)),
             opener: Opener::new((memory / OPENED_SHARE) as usize),
             via: via(&config),
@@ -114,17 +116,19 @@ impl Context {
             ids: Ids::default(),
             segments: Segments::default(),
             dns: DnsCache::new(),
+            // Shares of the memory: an eighth each for rows and manifests, a quarter for units.
             rows: Rows::new(memory / 8),
             lingering: BTreeSet::new(),
             manifests: Manifests::new(memory / 8),
             published: Published::default(),
             chunks: Chunks::new(index, memory / 4),
-            in_flight: InFlight::new(memory / EARLY_SHARE),
+            in_flight: InFlight::new(memory / UNSOLICITED_SHARE),
             turns: Turns::default(),
             sync_at: None,
             syncs: 0,
             synced: 0,
             trust: Trust::Works,
+            // Until a write fails, the store counts as working.
             report: Report { store_works: true, ..Report::default() },
             exchanges: Exchanges::default(),
             pursuits: Pursuits::default(),

@@ -6,16 +6,19 @@
 //! ([`Node::events`](crate::Node::events)). *What it never does:* decide. No engine reads an event, so watching
 //! changes no output. *Rejected alternatives:* decision 0030.
 
-use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::input::{ExchangeId, FetchId};
 use crate::timer::Timer;
 use crate::{Forward, Misbehaviour, NotStored};
 use serde::{Serialize, Serializer};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::net::SocketAddr;
-use wire::counters::Reason;
-use wire::peer::Refusal;
+use wire::counters::{Reason, Tally};
 use wire::{ChunkId, NodeId, Oid, RecordId};
+
+mod reasons;
+
+pub use reasons::{FetchEnd, LinkEnd, PutEnd, Stale};
 
 /// The most events that wait for the driver. One input makes a few; one that ends a connection with hundreds of
 /// requests makes some for each.
@@ -135,8 +138,8 @@ pub enum Event {
         /// Our request.
         fetch: FetchId,
         /// Why.
-        #[serde(serialize_with = "fetch_error")]
-        why: FetchError,
+        #[serde(serialize_with = "name")]
+        why: FetchEnd,
     },
     /// A peer is connected.
     LinkUp {
@@ -153,6 +156,7 @@ pub enum Event {
         #[serde(serialize_with = "shown")]
         peer: NodeId,
         /// Why.
+        #[serde(serialize_with = "name")]
         why: LinkEnd,
     },
     /// There is no peer at an address that we dialled.
@@ -160,6 +164,7 @@ pub enum Event {
         /// Where.
         address: SocketAddr,
         /// Why.
+        #[serde(serialize_with = "name")]
         why: LinkEnd,
     },
     /// We refused a router that connected to us.
@@ -167,6 +172,7 @@ pub enum Event {
         /// Where it is.
         address: SocketAddr,
         /// Why.
+        #[serde(serialize_with = "name")]
         why: LinkEnd,
     },
     /// A peer broke the protocol, and is not listened to for a while.
@@ -195,6 +201,14 @@ pub enum Event {
         /// Whether it is published now.
         published: bool,
     },
+    /// A file is not published, or an object not withdrawn.
+    NotPublished {
+        /// The request for it.
+        exchange: ExchangeId,
+        /// Why.
+        #[serde(serialize_with = "name")]
+        why: PutEnd,
+    },
     /// A published object has lost a chunk or its record, and is not whole any more.
     PublishedLost {
         /// The object.
@@ -214,6 +228,7 @@ pub enum Event {
     /// An input came for something that is over, or in a state that does not expect it: nothing was done.
     Stale {
         /// What came.
+        #[serde(serialize_with = "name")]
         what: Stale,
     },
     /// The queue was full: the events after the previous one are missing here.
@@ -309,42 +324,6 @@ pub enum NextSource {
     Lost,
 }
 
-/// Why a connection with a peer ended, or never was one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkEnd {
-    /// Nothing answers there, or not in our protocol.
-    Unreachable,
-    /// The connection ended.
-    Closed,
-    /// The peer did not answer a ping.
-    Silent,
-    /// It broke the protocol.
-    Misbehaved,
-    /// Refused: another version of the protocol.
-    Version,
-    /// Refused: another mesh key.
-    MeshKey,
-    /// Refused: the identity is not proven, or expelled.
-    Identity,
-    /// Refused: too many peers.
-    Busy,
-    /// Refused: a token for chunks that is unknown, or was used before.
-    Token,
-}
-
-impl From<Refusal> for LinkEnd {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Version => Self::Version,
-            Refusal::MeshKey => Self::MeshKey,
-            Refusal::Identity => Self::Identity,
-            Refusal::Busy => Self::Busy,
-            Refusal::Token => Self::Token,
-        }
-    }
-}
-
 /// Whether the store is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -359,57 +338,6 @@ pub enum StoreState {
     Works,
 }
 
-/// An input for something that is over, or in a state that does not expect it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stale {
-    /// Credit of a client whose request is over.
-    ClientCredit,
-    /// The head of a response to a fetch that is over.
-    OriginHead,
-    /// Content of a response to a fetch that is over.
-    OriginBody,
-    /// The end of a response to a fetch that is over.
-    OriginEnd,
-    /// A peer's answer to a request of ours that is over.
-    PeerAnswer,
-    /// A peer's message about a request of its own that is over.
-    PeerRequest,
-    /// An event of a connection with a peer that is closed.
-    Link,
-    /// A chunk that is held already, or a part of one that was not asked for.
-    Chunk,
-    /// The addresses of a name, for a request that is over.
-    Name,
-    /// A row of the catalogue, for a request that is over.
-    Row,
-    /// A segment of a manifest, for a request that is over.
-    Segment,
-    /// Chunks that the disk read, for a request that is over.
-    Chunks,
-    /// The answer of the disk to writing chunks that it was not asked to write.
-    Written,
-}
-
-impl Stale {
-    /// All of them, in their order.
-    pub const ALL: [Self; 13] = [
-        Self::ClientCredit,
-        Self::OriginHead,
-        Self::OriginBody,
-        Self::OriginEnd,
-        Self::PeerAnswer,
-        Self::PeerRequest,
-        Self::Link,
-        Self::Chunk,
-        Self::Name,
-        Self::Row,
-        Self::Segment,
-        Self::Chunks,
-        Self::Written,
-    ];
-}
-
 /// Events that no driver has taken yet, and counts of stale inputs.
 #[derive(Debug, Default)]
 pub struct Events {
@@ -417,14 +345,14 @@ pub struct Events {
     queue: VecDeque<Event>,
     /// Events since the queue was full.
     missing: u64,
-    /// By [`Stale`]; counted whether or not it is on.
-    stale: [u64; Stale::ALL.len()],
+    /// Counted whether or not it is on.
+    stale: Tally<Stale>,
 }
 
 impl Events {
     /// Keeps events from now on, or none.
     pub fn watch(&mut self, is_on: bool) {
-        *self = Self { is_on, stale: self.stale, ..Self::default() };
+        *self = Self { is_on, stale: std::mem::take(&mut self.stale), ..Self::default() };
     }
 
     /// Whether events are kept.
@@ -443,13 +371,13 @@ impl Events {
     /// Counts an input that came too late, and notes it.
     #[inline]
     pub fn stale(&mut self, what: Stale) {
-        self.stale[what as usize] += 1;
+        *self.stale.of(what) += 1;
         self.emit(|| Event::Stale { what });
     }
 
-    /// How many inputs of a kind came too late.
-    pub fn stale_inputs(&self, what: Stale) -> u64 {
-        self.stale[what as usize]
+    /// How many inputs came too late, by kind.
+    pub fn stale_inputs(&self) -> &Tally<Stale> {
+        &self.stale
     }
 
     /// Gives out the oldest event; `None` if there is none.
@@ -500,23 +428,6 @@ fn name<S: Serializer>(reason: &impl Reason, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(reason.name())
 }
 
-fn fetch_error<S: Serializer>(error: &FetchError, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(match error {
-        FetchError::Unresolved => "unresolved",
-        FetchError::Forbidden(_) => "forbidden",
-        FetchError::Unreachable => "unreachable",
-        FetchError::TimedOut => "timed_out",
-        FetchError::Malformed => "malformed",
-        FetchError::Truncated => "truncated",
-        FetchError::Unsent => "unsent",
-        FetchError::NoRoute => "no_route",
-        FetchError::NoHolder => "no_holder",
-        FetchError::FarEndSilent => "far_end_silent",
-        FetchError::Untrusted => "untrusted",
-        FetchError::NotTls => "not_tls",
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -526,11 +437,11 @@ mod tests {
         let mut events = Events::default();
         events.emit(|| unreachable!("it is off"));
         events.stale(Stale::Row);
-        assert_eq!((events.poll(), events.stale_inputs(Stale::Row)), (None, 1));
+        assert_eq!((events.poll(), events.stale_inputs().get(Stale::Row)), (None, 1));
         events.watch(true);
         events.stale(Stale::Row);
         assert_eq!(events.poll(), Some(Event::Stale { what: Stale::Row }));
-        assert_eq!((events.poll(), events.stale_inputs(Stale::Row)), (None, 2));
+        assert_eq!((events.poll(), events.stale_inputs().get(Stale::Row)), (None, 2));
     }
 
     #[test]
@@ -554,7 +465,7 @@ mod tests {
             assert_eq!(what as usize, count);
             (0..count).for_each(|_| events.stale(what));
         }
-        let counts = Stale::ALL.map(|what| events.stale_inputs(what));
+        let counts = Stale::ALL.map(|what| events.stale_inputs().get(what));
         assert_eq!(counts, std::array::from_fn(|count| count as u64));
     }
 
@@ -584,8 +495,12 @@ mod tests {
             &format!(r#"{{"event":"overheard","chunk":"{}"}}"#, "ab".repeat(32)),
         );
         json(
-            Event::GiveUp { fetch: FetchId(1), why: FetchError::NoRoute },
+            Event::GiveUp { fetch: FetchId(1), why: FetchEnd::NoRoute },
             r#"{"event":"give_up","fetch":1,"why":"no_route"}"#,
+        );
+        json(
+            Event::NotPublished { exchange, why: PutEnd::TooMany },
+            r#"{"event":"not_published","exchange":"c7","why":"too_many"}"#,
         );
         json(Event::Timer { timer: Timer::Sync }, r#"{"event":"timer","timer":"sync"}"#);
     }

@@ -118,7 +118,7 @@ impl Fault {
     /// The head and the content of the answer; `error` may tell more of why.
     pub fn answer(self, name: &str, error: Option<FetchError>) -> (Head, Bytes) {
         let (status, why) = (self.status(), self.why(error));
-        let text = Bytes::from(format!("{name} {}: {why}\n", status.as_u16()));
+        let text = error_text(name, status, &why);
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
@@ -145,6 +145,11 @@ impl Fault {
             _ => self.clause(),
         }
     }
+}
+
+/// The content of an answer with an error of this proxy: who gives it, and why.
+pub fn error_text(name: &str, status: StatusCode, why: &str) -> Bytes {
+    Bytes::from(format!("{name} {}: {why}\n", status.as_u16()))
 }
 
 /// The answer to a client for which an origin was dialled in vain: its head and its content.

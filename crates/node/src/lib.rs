@@ -62,7 +62,7 @@ pub use catalogue::PublishedInfo;
 pub use catalogue::stored_segment;
 pub use client::miss::Forward;
 pub use events::{Event, Stale};
-pub use fault::{Fault, dialled_in_vain};
+pub use fault::{Fault, dialled_in_vain, error_text};
 pub use http::{
     Audience, ContentRange, NotStored, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict,
     looks_like_http, repeats, strong_validator,

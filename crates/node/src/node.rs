@@ -67,6 +67,7 @@ impl Node {
     /// Handles one event.
     pub fn handle_input(&mut self, now: Instant, input: Input) {
         debug_assert!(self.cx.out.is_empty(), "drain the outputs of one input before the next");
+        // A clock that goes back must not start timers anew.
         self.cx.now = self.cx.now.max(now);
         match input {
             Input::Clock(date) => self.cx.set_clock(date),
@@ -89,9 +90,11 @@ impl Node {
                 self.source.handle_datagram(&mut self.cx, from, &bytes);
             }
         }
+        // What is deferred is done once an input, whatever it was: machines only mark it.
         self.publish.load(&mut self.cx);
         self.object.grant_others(&mut self.cx);
         self.take_turns();
+        // After the turns, which may have published or withdrawn something.
         hints::tell(&mut self.cx);
         self.cx.talk();
     }
@@ -151,11 +154,11 @@ impl Node {
                 .as_ref()
                 .map(|mesh| mesh.peers.refused.clone())
                 .unwrap_or_default(),
-            asked_bytes: self.client.supplies.budget.used(),
+            asked_bytes: self.client.peer_readers.budget.used(),
             backlog_bytes: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlogs() as u64),
             units_on_their_way: self.cx.in_flight.len() as u64,
-            early_bytes: self.cx.in_flight.early.bytes,
-            early_dropped: self.cx.in_flight.early.dropped,
+            early_bytes: self.cx.in_flight.unsolicited.bytes,
+            early_dropped: self.cx.in_flight.unsolicited.dropped,
             hints: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
             hints_evicted: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
             published: self.cx.published.objects.len() as u64,
@@ -173,6 +176,7 @@ impl Node {
             lingering: self.cx.lingering.len() as u64,
             exchanges: self.cx.exchanges.len() as u64,
             fetches: (self.cx.pursuits.len() + self.publish.coming()) as u64,
+            stale_inputs: self.cx.events.stale_inputs().clone(),
             store_works: self.cx.store_works(),
             unsynced: self.cx.is_unsynced(),
             index: self.cx.chunks.index().report(),
@@ -200,6 +204,7 @@ impl Node {
         match input {
             OriginInput::Head(fetch, status, headers) => {
                 match self.source.transfer_of(&self.cx, fetch) {
+                    // A fetch may be a second request of a transfer, for the rest of its body.
                     Some(id) => self.head(id, status, headers),
                     None => self.cx.events.stale(Stale::OriginHead),
                 }
@@ -265,6 +270,7 @@ impl Node {
                 self.client.handle_row(&mut self.cx, key, bytes.as_deref());
             }
             StoreInput::RowUnread(LIST) => self.publish.handle_list_unread(&mut self.cx),
+            // A row that cannot be read counts as absent: its object is fetched again.
             StoreInput::RowUnread(key) => {
                 self.publish.handle_row(&mut self.cx, key, None);
                 self.client.handle_row(&mut self.cx, key, None);
@@ -278,6 +284,7 @@ impl Node {
                 if !done {
                     self.cx.store_failed();
                 }
+                // A ticket is of one of the three; each recognises its own.
                 if !self.object.handle_changed(&mut self.cx, ticket, done)
                     && !self.publish.handle_changed(&mut self.cx, ticket, done)
                 {
@@ -296,6 +303,7 @@ impl Node {
                 self.cx.chunks.handle_entries(segment, entries, &mut self.cx.out);
             }
             StoreInput::Rewritten(segment, moved) => {
+                // Moved units are durable only after a sync.
                 self.cx.dirty();
                 self.cx.chunks.handle_rewritten(segment, moved, &mut self.cx.out);
             }
@@ -340,8 +348,8 @@ impl Node {
         self.client.end_idle(&mut self.cx);
         self.object.grant_anew(&mut self.cx);
         let bodies = self.source.look_after_bodies(&mut self.cx);
-        let supplies = !self.client.supplies.requests.is_empty();
-        if !ids.is_empty() || supplies || bodies {
+        let peer_readers = !self.client.peer_readers.requests.is_empty();
+        if !ids.is_empty() || peer_readers || bodies {
             self.source.look_again(self.cx.now);
         }
     }

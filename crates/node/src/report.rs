@@ -1,5 +1,6 @@
 //! What a node has counted since it began, and what it holds now.
 
+use crate::events::Stale;
 use crate::fault::Fault;
 use crate::http::NotStored;
 use crate::misbehaviour::Misbehaviour;
@@ -35,6 +36,10 @@ wire::counters! {
             exchanges: Gauge, Requests;
             /// Transfers from origins and peers under way.
             fetches: Gauge, Requests;
+        }
+        Process () {
+            /// Inputs that came for something that is over, by what came.
+            stale_inputs: Tally<Stale>, Events;
         }
         Mesh () {
             /// Connected peers.

@@ -34,7 +34,7 @@ pub enum Asker {
 
 /// A request's path through the mesh, and what a peer said with it.
 #[derive(Clone, Debug, Default)]
-pub struct Trail {
+pub struct PeerHops {
     /// Nodes that it has passed.
     pub visited: Vec<NodeId>,
     /// How many more nodes may forward it.
@@ -65,7 +65,7 @@ pub struct Trail {
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub asker: Asker,
-    pub trail: Trail,
+    pub peer_hops: PeerHops,
     pub method: Method,
     pub target: Target,
     pub key: ObjectKey,
@@ -153,7 +153,7 @@ impl Ask {
 
     /// Whether it asks for the whole current version, so that it can share a response.
     pub fn is_plain(&self) -> bool {
-        self.trail.resume.is_none()
+        self.peer_hops.resume.is_none()
             && self.method == Method::GET
             && !self.headers.contains_key(header::RANGE)
             && !CONDITIONS.iter().any(|name| self.headers.contains_key(name))
@@ -220,7 +220,7 @@ impl Ask {
     /// it from sending anything else.
     pub fn head_alone(self) -> Self {
         let mut ask = self.in_background();
-        ask.trail.sparing = true;
+        ask.peer_hops.sparing = true;
         ask
     }
 

@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use content::Profile;
 use node::driver::CLOCK_EVERY;
+use node::uplink::PairReport;
 use node::{Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable};
 use wire::{Date, Instant, Selection};
 
@@ -23,9 +24,13 @@ pub mod browse;
 mod callers;
 mod catalogue;
 mod disk;
+pub mod far;
 mod fetches;
+mod line;
 mod links;
 pub mod mesh;
+mod outside;
+mod pair;
 pub mod relay;
 pub mod run;
 pub mod way;
@@ -35,6 +40,8 @@ use disk::Disk;
 pub use disk::StoreSize;
 use fetches::Fetches;
 use links::{Links, plain};
+use pair::Pair;
+pub use pair::{FarPlace, keys};
 
 /// The port for peers.
 pub const PEER_PORT: u16 = 3131;
@@ -68,6 +75,8 @@ pub struct Settings {
     pub profile: &'static Profile,
     /// Addresses of origins, by host name.
     pub names: BTreeMap<String, IpAddr>,
+    /// The far end of its uplink, if there is one.
+    pub far: Option<FarPlace>,
 }
 
 /// An engine and the state of its driver.
@@ -77,6 +86,8 @@ pub struct Router {
     links: Links,
     callers: Callers,
     fetches: Fetches,
+    /// The near end of the uplink's pair, if there is a far end.
+    pair: Option<Box<Pair>>,
     /// Inputs that wait for the engine, oldest first.
     inputs: VecDeque<Input>,
     has_peers: bool,
@@ -124,7 +135,7 @@ impl Router {
             access: node::Access::default(),
             built: BUILT,
             mesh,
-            has_far_end: false,
+            has_far_end: settings.far.is_some(),
         };
         Ok(Self {
             node: Node::new(config, index),
@@ -132,6 +143,7 @@ impl Router {
             links: Links::default(),
             callers: Callers::new(settings.memory_bytes),
             fetches: Fetches::new(settings.names),
+            pair: settings.far.map(|far| Box::new(Pair::new(far, settings.seed))),
             inputs: VecDeque::new(),
             has_peers,
             overhears: settings.overhear.is_some(),
@@ -165,6 +177,16 @@ impl Router {
         self.node.peers().iter().any(|peer| peer.address == address)
     }
 
+    /// Whether the far end of its uplink answers; also if there is none.
+    pub fn has_far_end(&self) -> bool {
+        self.pair.as_ref().is_none_or(|pair| pair.is_up())
+    }
+
+    /// The counters of the uplink's pair, if there is one.
+    pub fn pair(&self) -> Option<PairReport> {
+        self.pair.as_ref().map(|pair| pair.report())
+    }
+
     /// How often the engine gave a notice for its operator: that something is wrong.
     pub fn notices(&self) -> u64 {
         self.notices
@@ -182,6 +204,9 @@ impl Router {
                     self.events.iter().for_each(|(router, give)| give(*router, now, &event));
                 }
             }
+            if let Some(pair) = &mut self.pair {
+                pair.flush(now, host, &mut self.fetches, &mut self.inputs);
+            }
             // Everything that the engine wrote for one input goes out together.
             self.links.flush(now, host, &mut self.inputs);
             self.callers.flush(now, host, &mut self.inputs);
@@ -195,7 +220,13 @@ impl Router {
         let inputs = &mut self.inputs;
         match output {
             Output::Client(output) => self.callers.perform(now, output),
-            Output::Origin(output) => self.fetches.perform(now, host, output, inputs),
+            Output::Origin(output) => {
+                let pair = self.pair.as_deref_mut();
+                match pair.and_then(|pair| pair.takes(&output).then_some(pair)) {
+                    Some(pair) => pair.perform(now, output),
+                    None => self.fetches.perform(now, host, output, inputs),
+                }
+            }
             Output::Link(output) => self.links.perform(now, host, output, inputs),
             Output::Store(output) => self.disk.perform(now, output, inputs),
             Output::Name(name, _) => {
@@ -245,6 +276,9 @@ impl Program for Router {
     }
 
     fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event) {
+        if self.pair.as_mut().is_some_and(|pair| pair.handle_event(now, host, &event)) {
+            return self.work(now, host);
+        }
         let inputs = &mut self.inputs;
         match event {
             Event::Accepted { id, local, remote, intercepted, .. } => {
@@ -316,6 +350,7 @@ impl Program for Router {
         self.disk.handle_timeout(now, inputs);
         self.links.handle_timeout(now, host, inputs);
         self.fetches.handle_timeout(now, host, inputs);
+        self.pair.iter_mut().for_each(|pair| pair.handle_timeout(now));
         self.work(now, host);
     }
 
@@ -325,6 +360,7 @@ impl Program for Router {
             self.disk.poll_timeout(),
             self.links.poll_timeout(),
             self.fetches.poll_timeout(),
+            self.pair.as_ref().and_then(|pair| pair.poll_timeout()),
             Some(self.clock_at),
         ];
         engine.into_iter().chain(driver.into_iter().flatten()).min()

@@ -97,6 +97,8 @@ pub struct Scenario {
     pub traffic: Traffic,
     /// What clients request, if the traffic is files.
     pub workload: Workload,
+    /// The share of each file's pieces of 64 bytes that differ from the file before.
+    pub changed: f64,
     /// The flows, if the traffic is flows that last until the run ends.
     pub load: Load,
     /// What clients do, if they read pages.

@@ -85,12 +85,13 @@ fn talk(says: &str) -> (String, bool, u64) {
         profile: content::Profile::DEFAULT,
         memory_bytes: 1 << 20,
         names: BTreeMap::from([("origin".to_owned(), IpAddr::V4(address(ORIGIN)))]),
+        far: None,
     };
     let router = Member::Router(Box::new(Router::new(settings).unwrap()));
     let routes = Routes::over(1, []);
     let radio = radio::Config::default();
     let mut world = World::new(radio, Links::new(1), routes, 1, vec![(host(ROUTER), router)]);
-    let files = Files { seed: 1, sizes: vec![200_000, 5], max_age_s: 60, changed: BEGIN };
+    let files = Files { source: 1.into(), sizes: vec![200_000, 5], max_age_s: 60, changed: BEGIN };
     world.attach(ROUTER, Wire::LAN, host(ORIGIN), Member::Origin(Origin::new(files, 80)));
     let says = Bytes::copy_from_slice(says.as_bytes());
     let talker = Member::Talker { says, socket: None, heard: Vec::new(), is_over: false };

@@ -113,3 +113,53 @@ fn losses_are_drawn_apart_from_all_else() {
     };
     assert_eq!(with("0"), with("1e-9"));
 }
+
+/// A run of so many versions of a file, each a tenth another than the one before.
+fn versions(files: &str, settings: &[(&str, &str)]) -> RunResult {
+    let usual = [("bytes", "300_000"), ("files", files), ("changed", "0.1"), ("far", "pair")];
+    go("uplink", &[&usual[..], settings].concat(), Scheme::Default, 1)
+}
+
+/// The bytes that crossed the uplink, both ways.
+fn crossed(result: &RunResult) -> u64 {
+    result.gateway.bytes_from_origin + result.gateway.bytes_to_origin.unwrap_or(0)
+}
+
+#[test]
+fn a_new_version_crosses_as_little_by_a_far_end() {
+    let [one, two, three] = ["1", "2", "3"].map(|files| versions(files, &[]));
+    assert!((300_000..320_000).contains(&crossed(&one)), "{one:?}");
+    // The new bytes are 30 kB, in pieces of 64.
+    for (more, fewer) in [(&two, &one), (&three, &two)] {
+        let cost = crossed(more) - crossed(fewer);
+        assert!((30_000..45_000).contains(&cost), "{cost}");
+    }
+    let seconds: Vec<_> = three.transfers.iter().map(|it| it.seconds).collect();
+    assert!(seconds[1] < 0.3 * seconds[0] && seconds[2] < 0.3 * seconds[0], "{seconds:?}");
+    // Nothing else is as good, and the first is no slower than without a far end.
+    let direct = versions("2", &[("far", "none")]);
+    assert_eq!(direct.gateway.bytes_to_origin, None);
+    assert!(direct.gateway.bytes_from_origin > 600_000);
+    assert!(seconds[0] < direct.transfers[0].seconds, "{seconds:?}");
+    // Of what has crossed before, little more than its name crosses.
+    let [again, once_more] = ["2", "3"].map(|files| versions(files, &[("changed", "0")]));
+    let cost = crossed(&once_more) - crossed(&again);
+    assert!(cost < 5_000, "{cost}");
+}
+
+#[test]
+fn a_far_end_serves_a_mesh_and_a_lossy_uplink() {
+    let settings = [("hops", "2"), ("bytes", "60_000"), ("files", "2"), ("changed", "0.1")];
+    for scheme in Scheme::ALL {
+        let settings = [&settings[..], &[("far", "pair"), ("uplink_loss", "0.02")]].concat();
+        let result = go("chain", &settings, scheme, 1);
+        let (least, most) = match scheme {
+            // No router intercepts, so all goes straight to the origin.
+            Scheme::EndToEnd => (120_000, 150_000),
+            _ => (60_000, 80_000),
+        };
+        assert!((least..most).contains(&result.gateway.bytes_from_origin), "{scheme} {result:?}");
+    }
+    let again = || versions("2", &[("uplink_loss", "0.02")]);
+    assert_eq!(again(), again());
+}

@@ -3,6 +3,21 @@
 use std::io;
 
 use crate::segment::SegmentId;
+use wire::counters::Reason as _;
+
+wire::reasons! {
+    /// What a segment holds instead of a unit.
+    pub enum NotThere {
+        /// No unit begins there.
+        NoUnit = "no_unit",
+        /// The unit there has another length.
+        OtherLength = "other_length",
+        /// The segment ends inside it.
+        SegmentEnds = "segment_ends",
+        /// The segment is gone.
+        SegmentGone = "segment_gone",
+    }
+}
 
 /// Why an operation of the store failed.
 ///
@@ -43,14 +58,14 @@ pub enum Error {
 
     /// No such unit is stored there: the segment was reclaimed, or the index is wrong. Nothing
     /// changed; trying again does not help, so remove the unit from the index.
-    #[error("segment {segment} does not hold this unit at {offset}: {why}")]
+    #[error("segment {segment} does not hold this unit at {offset}: {}", .why.clause())]
     Missing {
         /// The segment's number.
         segment: u32,
         /// Bytes from the segment's start.
         offset: u32,
         /// The contradiction that was found there.
-        why: &'static str,
+        why: NotThere,
     },
 
     /// A unit, a run of units or a row exceeds a limit. Nothing changed; it cannot be stored or
@@ -96,7 +111,7 @@ impl Error {
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 
-    pub(crate) fn missing(segment: SegmentId, offset: u32, why: &'static str) -> Self {
+    pub(crate) fn missing(segment: SegmentId, offset: u32, why: NotThere) -> Self {
         Self::Missing { segment: segment.0, offset, why }
     }
 }

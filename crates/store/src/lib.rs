@@ -37,7 +37,7 @@ mod table;
 pub use catalogue::{
     CATALOGUE_FILE, Catalogue, CatalogueOptions, CatalogueReader, CatalogueReport, Change,
 };
-pub use error::Error;
+pub use error::{Error, NotThere};
 pub use evict::Policy;
 pub use files::{Disk, File, Files, Memory, Unfit, check_place};
 pub use history::{History, HistoryOptions, HistoryReader, HistoryState, Mark};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use wire::ChunkId;
 
-use crate::error::{Doing, Error};
+use crate::error::{Doing, Error, NotThere};
 use crate::files::{File, Files};
 use crate::segment::{
     Location, SEGMENT_BYTES_MAX, SegmentId, UNIT_HEADER, UnitHeader, unit_disk_bytes,
@@ -84,12 +84,12 @@ fn slice(first: Location, lengths: &[u32], buffer: Bytes) -> Result<Vec<(ChunkId
         let missing = |why| Error::missing(at.segment, at.offset, why);
         let body = (start + UNIT_HEADER) as usize..(start + UNIT_HEADER + length) as usize;
         let header = buffer.get(start as usize..).and_then(|bytes| UnitHeader::parse(bytes, at));
-        let header = header.ok_or_else(|| missing("no unit begins there"))?;
+        let header = header.ok_or_else(|| missing(NotThere::NoUnit))?;
         if header.length != *length {
-            return Err(missing("the unit there has another length"));
+            return Err(missing(NotThere::OtherLength));
         }
         if body.end > buffer.len() {
-            return Err(missing("the segment ends inside it"));
+            return Err(missing(NotThere::SegmentEnds));
         }
         units.push((header.id, buffer.slice(body)));
         start += unit_disk_bytes(*length);
@@ -116,7 +116,7 @@ impl Handles {
         // The lock is not held here, so other threads can read open files.
         let file = match self.files.open(&file_name(segment)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Error::missing(segment, 0, "the segment is gone"));
+                return Err(Error::missing(segment, 0, NotThere::SegmentGone));
             }
             opened => opened.doing("open a segment")?,
         };

@@ -2,15 +2,10 @@
 
 use super::*;
 use crate::status::tests::{busy, hearing, in_mesh, over_one, peer};
-use crate::status::{Clients, Process};
-use host::capture::Counts;
-use node::uplink::PairReport;
-use node::{Overhearing, Report, Requests, Unstored, overhear};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use store::IndexReport;
-use wire::counters::{Reason, Unit};
+use wire::counters::Unit;
 
 const BLESS: &str = "BLESS=1 cargo test -p daemon metrics::reference";
 
@@ -26,34 +21,12 @@ each peer. A counter starts at zero with the process and only grows; a gauge tel
 of content, which has a name of its own. In a metric with labels, each value of the label has a line. A flag is 1 or 0.
 ";
 
-/// A struct of figures: its path in JSON, its table, and the label that distinguishes several of them.
-type Table = (&'static str, &'static [Row], Option<Outer>);
-
-/// A label, and its values.
-type Outer = (&'static str, fn() -> Vec<Meaning>);
-
 /// A value of a label, and what it means.
 type Meaning = (&'static str, &'static str);
 
-fn tables() -> Vec<Table> {
-    let reasons = || NotStored::all().map(|it| (it.name(), it.help())).collect();
-    let peer = || vec![("NAME", "The peer's name, or its identity where the name is not enough.")];
-    let version = || vec![("VERSION", "Our version.")];
-    vec![
-        ("", Build::ROWS, Some(("version", version))),
-        ("", Standing::ROWS, None),
-        (".", Process::ROWS, None),
-        (".clients", Clients::ROWS, None),
-        (".overhear", Counts::ROWS, None),
-        (".uplink.counts", PairReport::ROWS, None),
-        (".report", Report::ROWS, None),
-        (".report.requests", Requests::ROWS, None),
-        (".report.not_stored.REASON", Unstored::ROWS, Some(("reason", reasons))),
-        (".report.index", IndexReport::ROWS, None),
-        (".report.overheard", Overhearing::ROWS, None),
-        (".report.overheard", overhear::Counters::ROWS, None),
-        (".[]", PeerLine::ROWS, Some(("peer", peer))),
-    ]
+/// The tables, without figures.
+fn tables() -> Vec<Table<'static>> {
+    super::tables(Box::leak(Box::default()), &[])
 }
 
 fn title(part: Part) -> &'static str {
@@ -80,11 +53,11 @@ fn unit(unit: Unit) -> String {
 /// A metric in one line, and each value of its label in another.
 fn lines(part: Part) -> Vec<String> {
     let mut lines: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (at, rows, outer) in tables() {
+    for Table { path, rows, label, .. } in tables() {
         for row in rows.iter().filter(|row| row.part == part) {
-            let lines = lines.entry(row.metric).or_insert_with(|| vec![first(at, row, outer)]);
+            let lines = lines.entry(row.metric).or_insert_with(|| vec![first(path, row, label)]);
             let value = row.label.map(|(label, value)| {
-                format!("| … `{label}=\"{value}\"` | | | {} | {} |\n", row.help, json(at, row))
+                format!("| … `{label}=\"{value}\"` | | | {} | {} |\n", row.help, json(path, row))
             });
             lines.extend(value);
         }
@@ -92,13 +65,13 @@ fn lines(part: Part) -> Vec<String> {
     lines.into_values().flatten().collect()
 }
 
-fn first(at: &str, row: &Row, outer: Option<Outer>) -> String {
+fn first(path: Option<&str>, row: &Row, label: Option<Label>) -> String {
     let (about, json) = match row.about {
         Some(about) => (about, String::new()),
-        None => (row.help, json(at, row)),
+        None => (row.help, json(path, row)),
     };
     let reason = (!(row.reasons)().is_empty()).then_some("reason");
-    let labels: Vec<_> = outer.map(|it| it.0).into_iter().chain(reason).collect();
+    let labels: Vec<_> = label.map(|it| it.0).into_iter().chain(reason).collect();
     let name =
         if labels.is_empty() { String::new() } else { format!(" {{{}}}", labels.join(", ")) };
     format!("| `{}{name}` | {} | {} | {about} | {json} |\n", row.metric, kind(row), unit(row.unit))
@@ -107,11 +80,11 @@ fn first(at: &str, row: &Row, outer: Option<Outer>) -> String {
 /// The values of the labels that distinguish several structs or the reasons of a tally.
 fn values(part: Part) -> String {
     let mut text = String::new();
-    for (_, rows, outer) in tables() {
+    for Table { rows, label, .. } in tables() {
         let rows: Vec<_> = rows.iter().filter(|row| row.part == part).collect();
         let metrics: BTreeSet<_> = rows.iter().map(|row| format!("`{}`", row.metric)).collect();
         let metrics = Vec::from_iter(metrics).join(", ");
-        if let Some((label, values)) = outer.filter(|_| !rows.is_empty()) {
+        if let Some((label, values)) = label.filter(|_| !rows.is_empty()) {
             text += &meanings(label, &metrics, &values());
         }
         for row in rows.iter().filter(|row| !(row.reasons)().is_empty()) {
@@ -128,17 +101,17 @@ fn meanings(label: &str, metrics: &str, values: &[Meaning]) -> String {
 }
 
 /// A figure's path in JSON; empty if it has no field of its own.
-fn json(at: &str, row: &Row) -> String {
-    match at {
-        "" => String::new(),
-        "." => format!("`.{}`", row.field),
-        _ => format!("`{at}.{}`", row.field),
+fn json(path: Option<&str>, row: &Row) -> String {
+    match path {
+        None => String::new(),
+        Some(".") => format!("`.{}`", row.field),
+        Some(path) => format!("`{path}.{}`", row.field),
     }
 }
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
-    let parts: BTreeSet<_> = tables().iter().flat_map(|it| it.1).map(|row| row.part).collect();
+    let parts: BTreeSet<_> = tables().iter().flat_map(|it| it.rows).map(|row| row.part).collect();
     for part in parts {
         page += &format!("\n## {}\n\n", title(part));
         page += "| Metric | Type | Unit | What it is | In JSON |\n|---|---|---|---|---|\n";
@@ -168,7 +141,7 @@ fn the_page_lists_every_metric() {
 #[test]
 fn names_follow_the_conventions() {
     let mut about: BTreeMap<&str, (&Row, Option<&str>)> = BTreeMap::new();
-    for row in tables().iter().flat_map(|it| it.1) {
+    for row in tables().iter().flat_map(|it| it.rows) {
         let (name, is_counter) = (row.metric, row.kind == Kind::Counter);
         assert!(name.starts_with("hearsay_") || name.starts_with("process_"), "{name}");
         assert_eq!(name.ends_with("_total"), is_counter, "{name}");

@@ -1,6 +1,7 @@
 //! Carries the bytes of a pair's connection between its socket and an engine.
 
 use bytes::{Buf as _, Bytes};
+use host::pair::wants_more;
 use host::parting::part;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -9,6 +10,8 @@ use tokio::sync::Notify;
 
 /// Bytes that are read at one time at most.
 const READ_MAX: usize = 64 * 1024;
+/// How often it is looked whether a connection whose path is full wants more: no event tells of it.
+const LOOK_EVERY: Duration = Duration::from_millis(4);
 /// How long what is left may take to be sent when a connection ends.
 const LINGER: Duration = Duration::from_secs(5);
 
@@ -39,9 +42,7 @@ pub async fn carry(stream: TcpStream, end: &impl End) {
         let changed = end.changed().notified();
         tokio::pin!(changed);
         changed.as_mut().enable();
-        if write(&stream, end, &mut unsent).is_err() {
-            return;
-        }
+        let Ok(written) = write(&stream, end, &mut unsent) else { return };
         if end.is_over() {
             // The other side may still have to read why.
             let _ = tokio::time::timeout(LINGER, finish(stream, end, unsent)).await;
@@ -62,31 +63,50 @@ pub async fn carry(stream: TcpStream, end: &impl End) {
                     return;
                 }
             }
+            () = tokio::time::sleep(LOOK_EVERY), if written == Written::PathFull => {}
             () = changed => {}
         }
     }
 }
 
+/// Why no more was written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// There is nothing more now.
+    All,
+    /// The socket takes no more.
+    SocketFull,
+    /// What is on its way fills the path: more would wait in the slow link's queue.
+    PathFull,
+}
+
 /// Sends what is left, and waits until the other side closes too.
 async fn finish(stream: TcpStream, end: &impl End, mut unsent: Bytes) -> io::Result<()> {
-    while write(&stream, end, &mut unsent).is_ok() && !unsent.is_empty() {
-        stream.writable().await?;
+    while let Ok(written) = write(&stream, end, &mut unsent) {
+        match written {
+            Written::All => break,
+            Written::SocketFull => stream.writable().await?,
+            Written::PathFull => tokio::time::sleep(LOOK_EVERY).await,
+        }
     }
     part(stream).await
 }
 
-/// Writes as much as the socket takes.
-fn write(stream: &TcpStream, end: &impl End, unsent: &mut Bytes) -> Result<(), ()> {
+/// Writes as much as the socket and the path take.
+fn write(stream: &TcpStream, end: &impl End, unsent: &mut Bytes) -> Result<Written, ()> {
     loop {
         if unsent.is_empty() {
+            if !wants_more(stream) {
+                return Ok(Written::PathFull);
+            }
             match end.transmit() {
                 Some(bytes) => *unsent = bytes,
-                None => return Ok(()),
+                None => return Ok(Written::All),
             }
         }
         match stream.try_write(unsent) {
             Ok(length) => unsent.advance(length),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Written::SocketFull),
             Err(_) => return Err(()),
         }
     }

@@ -6,27 +6,61 @@ use std::path::Path;
 use crate::guide::{self, Block};
 use crate::{none, root};
 
-/// Folders of pages, the test that runs their commands, and the machines of these commands.
-const TESTS: [(&str, &str, &[&str]); 2] = [
+/// Pages or folders of them, the test that runs their commands, and the machines of these commands.
+const TESTS: [(&str, &str, &[&str]); 5] = [
     ("operate/", "crates/daemon/tests/book.rs", &["client", "router", "gateway"]),
     ("research/", "crates/lab/tests/book.rs", &[]),
+    ("lab.md", "crates/lab/tests/book.rs", &[]),
+    ("simulator.md", "crates/lab/tests/book.rs", &[]),
+    ("papers.md", "crates/lab/tests/book.rs", &[]),
 ];
+
+/// A page that is not in the book, but whose commands are held to the same rules.
+const README: &str = "../../../README.md";
 
 /// Languages of a guide's blocks that are not commands.
 const LANGUAGES: [&str; 6] = ["text", "toml", "ini", "json", "csv", "rust"];
 
-/// Prefixes of commands that no test can run: they install, reach another machine, need a radio, or take minutes.
-const NOT_RUN: [&str; 10] = [
-    "apt install ",
-    "opkg install ",
-    "cargo build ",
-    "cargo install ",
-    "git clone ",
-    "scp ",
+/// Beginnings of commands that no step runs, and why. `crates/lab/src/cli.rs` parses those of `hearsay-lab`.
+const NOT_RUN: [(&str, &str); 20] = [
+    ("apt install ", "installs packages"),
+    ("opkg install ", "installs packages"),
+    ("cargo build ", "builds what the test is a part of"),
+    ("scp ", "reaches another machine"),
+    ("systemctl ", "needs systemd"),
+    ("iw dev ", "needs a radio"),
+    ("ip link set mon0 up", "needs a radio"),
+    ("curl -x 127.0.0.1:3128 http://deb.debian.org/", "needs the Internet"),
+    ("scripts/demo", "installs packages, and takes minutes; .ci runs it"),
+    ("scripts/test", "runs the tests, this one too"),
+    ("hearsay-lab run emulab8 ", "takes a minute or more in real time"),
+    ("hearsay-lab compare end-to-end.json default.json ", "needs what the command above writes"),
+    ("hearsay-lab run chain --keep", "ends only at Ctrl-C"),
+    ("hearsay-lab run uplink --set far=pair --keep", "ends only at Ctrl-C"),
+    ("hearsay far --near ", "needs a gateway; crates/daemon/tests/far.rs runs both"),
+    ("hearsay uplink --key", "crates/daemon/tests/far.rs runs it"),
+    ("hearsay-lab repro all", "takes minutes"),
+    ("hearsay-lab repro ditto", "takes minutes, with --real hours"),
+    ("hearsay-lab validate --html ", "takes a minute; crates/lab/tests/validate.rs runs --quick"),
+    ("hearsay-lab validate --ns3", "takes minutes, and needs ns-3"),
+];
+
+/// Programs by which a line is known to be a command.
+const PROGRAMS: [&str; 14] = [
+    "hearsay ",
+    "hearsay-lab ",
+    "cargo ",
+    "scripts/",
+    "apt ",
+    "opkg ",
     "systemctl ",
-    "iw dev ",
-    "ip link set mon0 up",
-    "hearsay-lab repro ditto --real ",
+    "curl ",
+    "ip ",
+    "nft ",
+    "iw ",
+    "scp ",
+    "ssh ",
+    "git ",
 ];
 
 #[test]
@@ -70,13 +104,18 @@ fn links_of_the_book_lead_to_pages() {
 
 #[test]
 fn every_command_of_the_book_is_run() {
-    let mut wrong = Vec::new();
-    for page in guide::summary() {
+    let (mut wrong, mut pages) = (Vec::new(), guide::summary());
+    let run: Vec<_> = pages.iter().flat_map(|page| guide::steps(page)).collect();
+    let run: Vec<_> = run.iter().flat_map(|step| step.script.lines().map(command)).collect();
+    pages.push(README.to_owned());
+    for page in pages {
         let machines = TESTS.iter().find(|(pages, ..)| page.starts_with(pages)).map(|it| it.2);
         for block in guide::blocks(&page) {
-            let complaint = complaint(machines, &block);
+            let complaint = complaint(machines, &block, &run);
             wrong.extend(complaint.map(|it| format!("{}: {it}", block.place)));
         }
+        let bare = guide::texts(&page).into_iter().flat_map(|(_, text)| indented_commands(&text));
+        wrong.extend(bare.map(|line| format!("{page}: a command in no fenced block: {line}")));
     }
     let missing = TESTS.iter().filter(|(_, test, _)| !root().join(test).exists());
     wrong.extend(missing.map(|(_, test, _)| format!("{test} is not there")));
@@ -84,23 +123,76 @@ fn every_command_of_the_book_is_run() {
 }
 
 /// What is wrong with a block; `None` if it is right. `machines`: where a test runs the page's commands, `None`
-/// without such a test.
-fn complaint(machines: Option<&[&str]>, block: &Block) -> Option<String> {
+/// without such a test. `run`: the commands of all steps.
+fn complaint(machines: Option<&[&str]>, block: &Block, run: &[&str]) -> Option<String> {
     let (language, machine) = (block.words[0].as_str(), guide::step(block).machine);
-    let Some(machines) = machines else {
-        return (language == "sh").then(|| "no test runs this page".into());
-    };
-    let is_there = machine.as_deref().map_or(machines.is_empty(), |it| machines.contains(&it));
-    let is_not_run = |line: &str| NOT_RUN.iter().any(|it| line.starts_with(it));
-    match language {
-        "sh" if is_there => None,
-        "sh" => Some(format!("runs on {machine:?}, not on one of {machines:?}")),
-        "console" => {
-            let line = block.text.lines().find(|line| !is_not_run(line))?;
+    let is_excused = |line: &str| NOT_RUN.iter().any(|(it, _)| line.starts_with(it));
+    let is_run = |line: &str| run.iter().any(|it| is_like(line, it));
+    match (language, machines) {
+        ("sh", None) => Some("no test runs this page".into()),
+        ("sh", Some(machines)) => {
+            let is_there = |name| machines.contains(&name);
+            let is_there = machine.as_deref().map_or(machines.is_empty(), is_there);
+            let wrong = || format!("runs on {machine:?}, not on one of {machines:?}");
+            (!is_there).then(wrong)
+        }
+        ("console", _) => {
+            let mut lines = block.text.lines().map(command).filter(|line| !line.is_empty());
+            let line = lines.find(|line| !is_excused(line) && !is_run(line))?;
             Some(format!("a test could run this: {line}"))
         }
         _ => (!LANGUAGES.contains(&language)).then(|| format!("what is {language:?}?")),
     }
+}
+
+/// A line of a script without its comment.
+fn command(line: &str) -> &str {
+    line.split(" #").next().unwrap_or_default().trim()
+}
+
+/// Whether a step's command is the one shown, in which a word in capitals stands for any word.
+fn is_like(shown: &str, run: &str) -> bool {
+    let any = |word: &str| word.chars().all(|it| it.is_ascii_uppercase());
+    let (shown, run) = (shown.split_whitespace(), run.split_whitespace());
+    shown.clone().count() == run.clone().count()
+        && shown.zip(run).all(|(shown, run)| shown == run || any(shown))
+}
+
+/// Commands that a page shows in an indented block, where no test looks for them.
+fn indented_commands(page: &str) -> Vec<String> {
+    let (mut commands, mut is_fenced, mut after_gap) = (Vec::new(), false, true);
+    for line in page.lines() {
+        is_fenced ^= line.trim_start().starts_with("```");
+        let is_code = line.starts_with("    ") && after_gap && !is_fenced;
+        let is_command = PROGRAMS.iter().any(|it| line.trim_start().starts_with(it));
+        commands.extend((is_code && is_command).then(|| line.trim().to_owned()));
+        // An indented block begins after an empty line; elsewhere indentation continues a paragraph.
+        after_gap = line.is_empty() || is_code;
+    }
+    commands
+}
+
+#[test]
+fn commands_outside_of_steps_are_found() {
+    let page = "Text:\n\n    hearsay status\n    ls\n\n- item\n    hearsay peers\n\n```sh\n    curl x\n```\n";
+    assert_eq!(indented_commands(page), ["hearsay status"]);
+    assert!(is_like("hearsay get OID -o FILE", "hearsay get $oid -o lesson.pdf"));
+    assert!(
+        !is_like("hearsay get OID", "hearsay put FILE") && !is_like("hearsay put", "hearsay put x")
+    );
+    let block = |words: &str, text: &str| Block {
+        place: String::new(),
+        words: words.split(',').map(str::to_owned).collect(),
+        text: text.to_owned(),
+    };
+    let run = ["hearsay status"];
+    let is_right = |machines, block| complaint(machines, &block, &run).is_none();
+    assert!(is_right(None, block("console", "hearsay status  # what it saved\n\nscp a b\n")));
+    assert!(!is_right(None, block("console", "hearsay peers\n")));
+    assert!(!is_right(Some(&[]), block("console", "hearsay peers\n")));
+    assert!(!is_right(None, block("sh", "hearsay status\n")));
+    assert!(is_right(Some(&["router"]), block("sh,router", "hearsay peers\n")));
+    assert!(!is_right(Some(&["router"]), block("sh", "hearsay peers\n")));
 }
 
 #[test]

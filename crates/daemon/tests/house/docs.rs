@@ -1,4 +1,5 @@
-//! The pages of figures: each is short, and every table has the command that makes it and its date.
+//! The pages of figures: each is short, and every table has the command that makes it, its date, the machine, and
+//! how much the figures vary.
 
 use crate::{none, read, root};
 
@@ -11,6 +12,10 @@ const WORDS_MAX: usize = 2_000;
 const MEASURES: [&str; 5] =
     ["scripts/bench", "scripts/demo", "cargo bench", "cargo test", "hearsay-lab "];
 
+/// Words that say how much figures vary, or that it is not known because there was one run. A range of figures says
+/// it, too.
+const SPREADS: [&str; 6] = ["±", "within", "interval", "standard error", "deviation", "one run"];
+
 #[test]
 fn pages_of_figures_are_short() {
     let words = PAGES.map(|page| (page, words(&read(&root().join(page)))));
@@ -19,7 +24,7 @@ fn pages_of_figures_are_short() {
 }
 
 #[test]
-fn tables_say_command_and_date() {
+fn tables_say_command_date_machine_and_spread() {
     let mut wrong = Vec::new();
     for page in PAGES {
         let text = read(&root().join(page));
@@ -30,6 +35,12 @@ fn tables_say_command_and_date() {
             }
             if !has_date(section) {
                 wrong.push(format!("{page}: {title}: no date"));
+            }
+            if !has_machine(&text, section) {
+                wrong.push(format!("{page}: {title}: no machine"));
+            }
+            if !has_spread(section) {
+                wrong.push(format!("{page}: {title}: no spread"));
             }
         }
     }
@@ -66,6 +77,31 @@ fn has_date(section: &str) -> bool {
     })
 }
 
+/// Whether the letter of a machine that the page describes follows a date, as in `2026-11-20, A`. What is measured in
+/// virtual time is the same on each machine.
+fn has_machine(page: &str, section: &str) -> bool {
+    let letters = page.split("**").skip(1).step_by(2).filter(|it| it.len() == 1);
+    let is_named = |letter: &str| {
+        section.match_indices(&format!(", {letter}")).any(|(at, mark)| {
+            let after = section[at + mark.len()..].chars().next();
+            has_date(&section[at.saturating_sub(10)..at])
+                && !after.is_some_and(char::is_alphanumeric)
+        })
+    };
+    letters.into_iter().any(is_named) || section.contains("virtual time")
+}
+
+fn has_spread(section: &str) -> bool {
+    let is_range = |dash: &str| {
+        section.match_indices(dash).any(|(at, _)| {
+            let before = section[..at].chars().next_back();
+            let after = section[at + dash.len()..].chars().next();
+            [before, after].iter().all(|it| it.is_some_and(|it| it.is_ascii_digit()))
+        })
+    };
+    SPREADS.iter().any(|it| section.contains(it)) || is_range("–") || is_range(" to ")
+}
+
 #[test]
 fn what_tables_lack_is_found() {
     let page = "# Page\n| sum |\n\n## One\n`scripts/bench hit`, 2026-11-20\n| a |\n### Two\nno table\n## Three\n| a |\n";
@@ -76,4 +112,9 @@ fn what_tables_lack_is_found() {
     assert_eq!(lacking, [(true, true), (false, false)]);
     assert!(!has_date("2026-1-20, 1926-11-20") && !has_command("scripts/bench hit"));
     assert_eq!(words("| a | 1.5 (2–3) | – |"), 3);
+    let page = "**A**: fast";
+    assert!(has_machine(page, "2026-11-20, A: x") && has_machine(page, "in virtual time"));
+    assert!(!has_machine(page, "2026-11-20, B") && !has_machine(page, "2026-11-20, As, or, A"));
+    assert!(has_spread("1.5 (1.2–1.7)") && has_spread("(1.2 to 1.7)") && has_spread("±2 %"));
+    assert!(!has_spread("1.5 – 1.7") && !has_spread("from a to b"));
 }

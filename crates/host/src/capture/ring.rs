@@ -107,10 +107,10 @@ impl Ring {
     }
 
     /// Waits for a block, for a limited time; an error describes what happened to the interface.
-    pub fn wait(&self, patience: Duration) -> io::Result<()> {
-        let patience =
-            Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&patience)) {
+    pub fn wait(&self, timeout: Duration) -> io::Result<()> {
+        let timeout =
+            Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

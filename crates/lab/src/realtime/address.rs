@@ -9,9 +9,6 @@ use wire::capture::ieee80211::Mac;
 /// The namespace of the origin, and its name in the namespaces' `/etc/hosts`.
 pub const ORIGIN: &str = "origin";
 
-/// The origin's name for requests that may cross by a far end, which takes no names without a dot.
-pub const ORIGIN_FQDN: &str = "origin.example";
-
 /// The namespace of the far end, and its name in the namespaces' `/etc/hosts`.
 pub const FAR: &str = "far";
 

@@ -86,7 +86,7 @@ pub fn run(plan: Plan<'_>, ended: impl Fn(&Transfer) + Sync) -> Vec<Transfer> {
 fn fetch(plan: Plan<'_>, number: usize) -> Transfer {
     let Plan { scenario, requests, files, scheme, programs } = plan;
     let request = &requests[number];
-    let url = url(request.file);
+    let url = url(scenario, request.file);
     // While other clients fetch too, the gateway's bytes cannot be told apart.
     let is_countable = scheme.overhears() && scenario.workload.stagger.is_none();
     let given =

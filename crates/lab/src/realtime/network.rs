@@ -73,7 +73,7 @@ fn hosts_text(scenario: &Scenario) -> String {
         FarEnd::None => format!("{local}\n{origin}\n"),
         FarEnd::Pair => {
             let far = format!("{} {}", address::OUTER_ADDRESS, address::FAR);
-            format!("{local}\n{origin} {}\n{far}\n", address::ORIGIN_FQDN)
+            format!("{local}\n{origin} {}\n{far}\n", scenario.far.origin_name())
         }
     }
 }

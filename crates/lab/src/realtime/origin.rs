@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use sim::hosts::content;
+use sim::hosts::content::{self, Source};
 use sim::scenario::Scenario;
 
 use super::address;
@@ -25,9 +25,9 @@ pub struct Files(Vec<[u8; 32]>);
 
 impl Files {
     /// Writes `count` files of `bytes` bytes each.
-    pub fn make(count: usize, bytes: u64, seed: u64) -> io::Result<Self> {
+    pub fn make(count: usize, bytes: u64, source: Source) -> io::Result<Self> {
         fs::create_dir_all(folder())?;
-        (0..count).map(|number| make(number, bytes, seed)).collect::<Result<_, _>>().map(Self)
+        (0..count).map(|number| make(number, bytes, source)).collect::<Result<_, _>>().map(Self)
     }
 
     /// SHA-256 of a file.
@@ -37,8 +37,8 @@ impl Files {
 }
 
 /// The URL of a file.
-pub fn url(number: usize) -> String {
-    format!("http://{}{}", address::ORIGIN, content::path(number))
+pub fn url(scenario: &Scenario, number: usize) -> String {
+    format!("http://{}{}", scenario.far.origin_name(), content::path(number))
 }
 
 /// Starts nginx.
@@ -94,9 +94,9 @@ fn name(number: usize) -> String {
 }
 
 /// Writes a file, with the same bytes as in the simulator, and returns its SHA-256.
-fn make(number: usize, bytes: u64, seed: u64) -> io::Result<[u8; 32]> {
+fn make(number: usize, bytes: u64, source: Source) -> io::Result<[u8; 32]> {
     let mut file = io::BufWriter::new(fs::File::create(folder().join(name(number)))?);
-    let mut stream = content::stream(seed, number);
+    let mut stream = content::stream(source, number);
     let mut sha256 = Sha256::new();
     let mut left = bytes;
     let mut block = [0; 8192];

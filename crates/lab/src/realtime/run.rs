@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use radio::Medium;
 use report::provenance::Provenance;
+use sim::hosts::content::Source;
 use sim::result::{self, RunResult, Transfer};
 use sim::scenario::{FarEnd, Routing, Scenario};
 use wire::Scheme;
@@ -123,7 +124,8 @@ fn transfer(
     progress: &Progress,
     air: &mut Air,
 ) -> io::Result<(Vec<Transfer>, [Snapshot; 2])> {
-    let files = Files::make(scenario.workload.files, scenario.workload.bytes, args.seed)?;
+    let source = Source::from(args.seed).with_changed(scenario.changed);
+    let files = Files::make(scenario.workload.files, scenario.workload.bytes, source)?;
     let requests = scenario.requests(args.seed);
     let step = progress.step("transfers", requests.len());
     let before = air.snapshot()?;

@@ -107,6 +107,7 @@ impl Rows {
         out.push_back(Output::Store(output));
         self.changing_bytes += bytes;
         self.changes.insert(ticket, (key, bytes));
+        // Not evicted until the catalogue has it: a lookup there would find the old row.
         self.pinned.insert(key, (ticket, row));
         true
     }

@@ -268,12 +268,14 @@ impl Chunks {
         let Some(ours) = self.pinned.get(&id).map(|pinned| pinned.bytes.clone()) else {
             return Some(concerned);
         };
+        // The index said that the unit is stored, but not that it can be read: ours is compared.
         let same = units.and_then(|units| units.first()).is_some_and(|(_, there)| *there == ours);
         if same {
             self.know(&id, ours.len());
             concerned.extend(self.written(&id));
             self.leave_to_disk(&id);
         } else {
+            // The stored copy is bad: another place is checked, or the unit is written again.
             self.index.remove(&id, at);
             if !self.doubt(fetch, id, ids, out) {
                 self.append(Some(fetch), vec![(id, ours)], ids, out);
@@ -331,6 +333,7 @@ impl Chunks {
                 refused.push(id);
                 continue;
             };
+            // A unit that was missing is there again.
             self.absent.remove(&id);
             match fetch {
                 Some(_) => self.enter_asked_for(&id, place, length, provenance),
@@ -475,10 +478,12 @@ impl Chunks {
         let mut unread = None;
         for (id, at, length) in run.units {
             match answers.next() {
+                // The disk is not trusted: the bytes must hash to the name.
                 Some((named, bytes)) if named == id && content::name(&bytes) == id => {
                     self.hot.insert(id, bytes.clone());
                     arrived.push((id, bytes));
                 }
+                // The length came from a peer and may be wrong, so the index is not blamed.
                 None if !run.listed => unread = Some((id, length)),
                 _ => self.spoil(&id, at),
             }

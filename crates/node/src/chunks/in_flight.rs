@@ -3,7 +3,7 @@
 //! *Bounds:* each reader of a transfer requests a window of units ahead, and each request of a peer has
 //! at most [`WANTS_MAX`](crate::exchanges::peer_reader::WANTS_MAX) units in flight.
 
-use super::unsolicited::Early;
+use super::unsolicited::Unsolicited;
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use bytes::Bytes;
@@ -43,7 +43,7 @@ pub struct Flight {
 #[derive(Debug, Default)]
 pub struct InFlight {
     /// Units that arrived before they were requested.
-    pub early: Early,
+    pub unsolicited: Unsolicited,
     units: Map<ChunkId, Flight>,
     /// The units of each transfer, in the order of their requests.
     of: Map<FetchId, BTreeMap<u64, ChunkId>>,
@@ -55,8 +55,8 @@ pub struct InFlight {
 impl InFlight {
     /// No units yet, and this much memory for units that arrive before they are requested (see
     /// `unsolicited.rs`).
-    pub fn new(early_bytes_max: u64) -> Self {
-        Self { early: Early::new(early_bytes_max), ..Self::default() }
+    pub fn new(unsolicited_bytes_max: u64) -> Self {
+        Self { unsolicited: Unsolicited::new(unsolicited_bytes_max), ..Self::default() }
     }
 
     /// A unit is requested.

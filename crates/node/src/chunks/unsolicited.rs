@@ -13,9 +13,9 @@ use wire::ChunkId;
 /// The memory that a unit needs beside its bytes: two table entries and an allocation.
 const ENTRY_COST: u64 = 256;
 
-/// The early units; see the module.
+/// The unsolicited units; see the module.
 #[derive(Debug, Default)]
-pub struct Early {
+pub struct Unsolicited {
     units: Map<ChunkId, (u64, Bytes)>,
     /// Their names, in the order of arrival.
     order: BTreeMap<u64, ChunkId>,
@@ -27,7 +27,7 @@ pub struct Early {
     pub dropped: u64,
 }
 
-impl Early {
+impl Unsolicited {
     /// No units yet, and this much memory for them.
     pub fn new(bytes_max: u64) -> Self {
         Self { bytes_max, ..Self::default() }
@@ -70,22 +70,22 @@ mod tests {
 
     #[test]
     fn however_short_early_units_are_their_memory_is_bounded() {
-        let mut early = Early::new(64 << 10);
+        let mut unsolicited = Unsolicited::new(64 << 10);
         let name = |number: u32| content::name(&number.to_be_bytes());
         for number in 0..10_000_u32 {
-            early.keep(name(number), number.to_be_bytes().to_vec().into());
+            unsolicited.keep(name(number), number.to_be_bytes().to_vec().into());
         }
-        assert!(early.bytes <= 64 << 10);
-        let kept = 10_000 - early.dropped;
+        assert!(unsolicited.bytes <= 64 << 10);
+        let kept = 10_000 - unsolicited.dropped;
         assert!((100..600).contains(&kept), "{kept}");
         // The latest units are kept, and each is returned once.
         let first = (10_000 - kept) as u32;
-        assert_eq!(early.take(&name(first - 1)), None);
+        assert_eq!(unsolicited.take(&name(first - 1)), None);
         for number in first..10_000 {
-            let came = early.take(&name(number));
+            let came = unsolicited.take(&name(number));
             assert_eq!(came.as_deref(), Some(&number.to_be_bytes()[..]));
-            assert_eq!(early.take(&name(number)), None);
+            assert_eq!(unsolicited.take(&name(number)), None);
         }
-        assert_eq!((early.bytes, early.units.len() + early.order.len()), (0, 0));
+        assert_eq!((unsolicited.bytes, unsolicited.units.len() + unsolicited.order.len()), (0, 0));
     }
 }

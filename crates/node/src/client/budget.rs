@@ -2,7 +2,7 @@
 //!
 //! *What it is:* each request is charged what it takes now: its fields, its wants, the units read
 //! for it and not sent yet, and a transfer while one may be needed. *Who calls it:* only
-//! `charge.rs` and `supplies.rs`. *What it never does:* look into a request. *Why:* decision 0025
+//! `charge.rs` and `peer_readers.rs`. *What it never does:* look into a request. *Why:* decision 0025
 //! has the calculation.
 //!
 //! *How memory is shared:* one peer alone may take all of it. When memory is short, the peer that

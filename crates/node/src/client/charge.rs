@@ -2,7 +2,7 @@
 //! more is taken.
 
 use super::Client;
-use super::supplies::Supplies;
+use super::peer_readers::PeerReaders;
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source, State};
 use crate::input::ExchangeId;
@@ -36,10 +36,10 @@ impl Client {
     /// the most may have to give memory back: its latest request ends, because least of it has been
     /// served.
     pub fn has_room_for(&mut self, cx: &mut Context, peer: NodeId, bytes: u64) -> bool {
-        while self.supplies.is_short_of(cx, bytes) {
-            let most = self.supplies.budget.who_gives_back(peer, bytes);
+        while self.peer_readers.is_short_of(cx, bytes) {
+            let most = self.peer_readers.budget.who_gives_back(peer, bytes);
             let latest = most.and_then(|most| {
-                let requests = self.supplies.of(most);
+                let requests = self.peer_readers.of(most);
                 requests.filter(|id| cx.exchanges.contains_key(id)).max()
             });
             let Some(latest) = latest else { return false };
@@ -55,7 +55,7 @@ impl Client {
     }
 }
 
-impl Supplies {
+impl PeerReaders {
     /// Whether fewer bytes than this are free, even after dropping what was read ahead.
     fn is_short_of(&mut self, cx: &mut Context, bytes: u64) -> bool {
         while self.budget.free() < bytes {
@@ -120,5 +120,5 @@ fn takes(exchange: &Exchange) -> u64 {
         }
         _ => TRANSFER_COST,
     };
-    REQUEST_COST + exchange.ask.trail.size + more
+    REQUEST_COST + exchange.ask.peer_hops.size + more
 }

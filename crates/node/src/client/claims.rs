@@ -1,6 +1,6 @@
 //! Checks the lengths that a peer claims for units against the manifest that it was sent.
 
-use super::supplies::Supplies;
+use super::peer_readers::PeerReaders;
 use crate::catalogue::Signed;
 use crate::context::Context;
 use crate::exchanges::exchange::State;
@@ -13,7 +13,7 @@ use wire::peer::{Message, Want};
 /// A peer usually wants units of the latest segments: at most this many segments back are searched.
 const SEGMENTS_MAX: u32 = 64;
 
-impl Supplies {
+impl PeerReaders {
     /// Drops wants whose length the manifest contradicts and tells the peer that it cannot have
     /// them. Marks those that no segment in memory lists.
     pub fn check_wants(&self, cx: &mut Context, id: ExchangeId, wants: Vec<Want>) -> Vec<Want> {
@@ -43,6 +43,7 @@ impl Supplies {
     ) -> Map<ChunkId, u32> {
         let mut listed = Map::default();
         let Some(peer_reader) = cx.exchanges.peer_reader(id) else { return listed };
+        // Only segments that the peer was sent can list what it wants.
         let (told, latest) = (peer_reader.segment, peer_reader.claimed);
         let mut found = latest;
         let mut names: Set<ChunkId> = wants.iter().map(|want| want.name).collect();
@@ -63,6 +64,7 @@ impl Supplies {
             }
         }
         if let Some(peer_reader) = cx.exchanges.supplying_mut(id) {
+            // The next wants are likely to be in the same segment.
             peer_reader.claimed = found;
         }
         listed

@@ -20,6 +20,7 @@ use wire::peer::Outcome;
 impl Client {
     /// The head of a response has arrived.
     pub fn head(&mut self, cx: &mut Context, id: FetchId, status: StatusCode, headers: HeaderMap) {
+        // First: also an answer that is not stored may invalidate what is (RFC 9111 §4.4).
         self.misses.invalidate(cx, id, status, &headers);
         let Some(miss) = self.misses.get(&id) else { return cx.events.stale(Stale::OriginHead) };
         let code = status.as_u16();
@@ -34,6 +35,7 @@ impl Client {
             cx.events.emit(judged(Judgement::Confirms));
             return self.confirmed(cx, id, &old, &headers);
         }
+        // The origin failed, and its last good response may be used instead (RFC 5861 §4).
         if let Some(old) = miss.stands_in(cx, status) {
             let detail = format!("fwd=stale; fwd-status={code}");
             cx.events.emit(judged(Judgement::StandsIn));
@@ -119,6 +121,7 @@ impl Client {
         let Some(exchange) = cx.exchanges.get_mut(&client) else {
             return cx.turns.end(id);
         };
+        // From here on the body goes to this one exchange.
         exchange.state = State::Passing(id);
         let credit = exchange.credit;
         let detail = format!(
@@ -134,7 +137,7 @@ impl Client {
         cx.report.requests.pass += 1;
         cx.report.not_stored.of(reason).responses += 1;
         if cx.exchanges[&client].peer().is_some() {
-            if !self.supplies.say_opaque(cx, client, status, &headers, length) {
+            if !self.peer_readers.say_opaque(cx, client, status, &headers, length) {
                 self.dismiss(cx, client, Outcome::Busy);
             }
         } else {
@@ -180,7 +183,8 @@ impl Client {
         }
         for waiter in waiters {
             let Some(exchange) = cx.exchanges.get_mut(waiter) else { continue };
-            exchange.ask.trail.upstream.clone_from(&fetch.status_line);
+            exchange.ask.peer_hops.upstream.clone_from(&fetch.status_line);
+            // The 304 was for one request's fields; this one may select another variant.
             if http::selects(&fresh, &exchange.ask.headers) {
                 let forwarded = Some("fwd=stale; fwd-status=304".to_owned());
                 self.check(cx, *waiter, Rc::clone(&fresh), 0, forwarded);

@@ -28,6 +28,7 @@ impl Client {
     pub fn look(&mut self, cx: &mut Context, id: ExchangeId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let addresses = cx.dns.of(&exchange.ask.target, cx.now);
+        // Before the row is looked up: this may change the key.
         exchange.ask.keep_in_site(addresses.as_deref(), &cx.config);
         exchange.state = State::Looking;
         if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
@@ -65,7 +66,8 @@ impl Client {
         let (now, clock_right) = (cx.date(), cx.clock_right());
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let ask = &exchange.ask;
-        if let Some(resume) = ask.trail.resume {
+        // A resumed transfer must go on with the same record, fresh or not.
+        if let Some(resume) = ask.peer_hops.resume {
             return self.take_up(cx, id, resume, row);
         }
         if let Some(name) = ask.named {
@@ -79,8 +81,11 @@ impl Client {
         match http::decide(row, &ask.headers, now, clock_right) {
             Reuse::Hit(record, left) => self.check(cx, id, record, left, None),
             Reuse::WhileRevalidating(record, left) => {
+                // The client gets the stale response at once; nobody waits for the new one (RFC
+                // 5861).
                 let ask = ask.clone().in_background();
                 self.check(cx, id, Rc::clone(&record), left, None);
+                // A revalidation under way serves this request too.
                 if !self.misses.joinable.contains_key(&ask.key) {
                     let id = self.misses.fetch(
                         cx,
@@ -90,6 +95,7 @@ impl Client {
                         Vec::new(),
                         &mut self.values,
                     );
+                    // Without readers it would be cancelled.
                     self.values.push_back(Value::Orphan(id));
                 }
             }
@@ -118,6 +124,7 @@ impl Client {
         if let Some(record) = row.records.iter().find(|record| record.id == resume.record) {
             return self.supply_closed(cx, id, &Rc::clone(record), "hit");
         }
+        // Another router may have the record, if the rest is not here.
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let named = exchange.ask.named;
         if cx.mesh.as_ref().is_some_and(|mesh| mesh.has_sources(named)) {
@@ -139,6 +146,7 @@ impl Client {
         why: Forward,
     ) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        // A published object is fetched whole, and its ranges are cut from that.
         if exchange.ask.named.is_some() {
             exchange.ask.make_whole();
         }
@@ -162,6 +170,7 @@ impl Client {
         if let Some(fetch) = joins.then(|| self.join(cx, id)).flatten() {
             return cx.events.emit(|| Event::Join { exchange: id, fetch });
         }
+        // `Cache-Status` says that the request itself asked for this.
         let why = if ask.is_insistent() { Forward::Request } else { why };
         let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
         cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
@@ -178,7 +187,7 @@ impl Client {
         // If the peer that we asked waits for this request itself, waiting for its answer would be
         // a deadlock.
         let asked = cx.pursuits.get(&fetch_id).and_then(Pursuit::peer);
-        if asked.is_some_and(|peer| ask.trail.visited.contains(&peer)) {
+        if asked.is_some_and(|peer| ask.peer_hops.visited.contains(&peer)) {
             return None;
         }
         match &miss.stage {
@@ -214,8 +223,9 @@ impl Client {
         forwarded: Option<String>,
     ) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
+        // The asker has the content: only the head is sent, and no unit is needed.
         let known = match exchange.peer() {
-            Some(_) => exchange.ask.trail.have == Some(record.id),
+            Some(_) => exchange.ask.peer_hops.have == Some(record.id),
             None => http::not_modified(&exchange.ask.headers, &record),
         };
         let needs_content = exchange.ask.method == Method::GET && record.length > 0 && !known;
@@ -226,6 +236,7 @@ impl Client {
             Some(segment) if cx.is_sound(&record, &segment) => {
                 self.answer(cx, id, &record, left, forwarded.as_deref());
             }
+            // The row is right, but its units were evicted: that is a miss.
             Some(_) => self.lost(cx, id, &record),
             None => {
                 cx.manifests.read((record.id, 0), id, &mut cx.out);
@@ -270,8 +281,8 @@ impl Client {
         let gave =
             cx.pursuits.get(&id).and_then(Pursuit::peer).and_then(|peer| mesh.peers.gave(peer));
         let silent = gave.is_none_or(|gave| cx.now - gave > JOINED_TIMEOUT);
-        let patience = if silent { JOINED_TIMEOUT } else { JOINED_MAX };
-        let due = |(at, _): &(_, _)| cx.now - *at > patience;
+        let timeout = if silent { JOINED_TIMEOUT } else { JOINED_MAX };
+        let due = |(at, _): &(_, _)| cx.now - *at > timeout;
         let count = fetch.joined.iter().take_while(|it| due(it)).count();
         let overdue: Vec<ExchangeId> = fetch.joined.drain(..count).map(|(_, id)| id).collect();
         fetch.waiters.retain(|waiter| !overdue.contains(waiter));
@@ -280,7 +291,7 @@ impl Client {
             let Some(exchange) = cx.exchanges.get_mut(&waiter) else { continue };
             if matches!(exchange.state, State::Waiting(fetch) if fetch == id) {
                 exchange.ask.alone = true;
-                exchange.ask.trail.to_gateway = true;
+                exchange.ask.peer_hops.to_gateway = true;
                 let old = old.clone().filter(|old| selects(old, &exchange.ask.headers));
                 self.miss(cx, waiter, old, Forward::UriMiss);
             }

@@ -62,6 +62,7 @@ impl Misses {
         // If the request has a range and the object has changed, the response is passed on, not
         // fetched whole.
         let ranged = headers.contains_key(header::RANGE);
+        // A conditional request is of use only if the stored response has a validator.
         let confirms = old.as_ref().is_some_and(|old| {
             let mut asked = headers.clone();
             let can = http::make_conditional(&mut asked, old);
@@ -78,6 +79,7 @@ impl Misses {
             ..Miss::new(Rc::new(ask), cx.date(), why, waiters)
         };
         let id = self.start(cx, miss, headers, Goal::Head, values);
+        // Later requests for the same object wait for this one.
         if merges {
             self.joinable.insert(key, id);
         }
@@ -166,6 +168,7 @@ impl Misses {
     ) {
         let (now, right) = (cx.date(), cx.clock_right());
         let Some(fetch) = self.all.get_mut(&id) else { return };
+        // A HEAD or a 204 has no content, whatever its fields say.
         let announced =
             if bodiless(&Method::GET, status) { Some(0) } else { content_length(&headers) };
         // The record knows its length, and each response sets the field itself.
@@ -203,8 +206,8 @@ impl Misses {
     ) -> Vec<ExchangeId> {
         let (now, right) = (cx.date(), cx.clock_right());
         let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
-        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
-        let manifest_credit = fetch.ask.trail.manifest_credit.max(MANIFEST_CREDIT);
+        let next = fetch.ask.peer_hops.resume.map_or(0, |resume| resume.segment);
+        let manifest_credit = fetch.ask.peer_hops.manifest_credit.max(MANIFEST_CREDIT);
         let inflow = Listing::from(next, manifest_credit);
         let mut incoming = Incoming::new(head.record, status, headers, (now, right), inflow);
         incoming.announced = head.length;
@@ -252,12 +255,13 @@ impl Misses {
         let asking = |miss: &&mut Miss| matches!(miss.stage, Stage::Asking);
         let Some(fetch) = self.all.get_mut(&id).filter(asking) else { return };
         fetch.status_line.clone_from(&head.status_line);
-        let next = fetch.ask.trail.resume.map_or(0, |resume| resume.segment);
-        let manifest_credit = fetch.ask.trail.manifest_credit.max(MANIFEST_CREDIT);
+        let next = fetch.ask.peer_hops.resume.map_or(0, |resume| resume.segment);
+        let manifest_credit = fetch.ask.peer_hops.manifest_credit.max(MANIFEST_CREDIT);
         let (inflow, headers) =
             (Listing::from(next, manifest_credit), named::headers(name, &root.encode()));
         let mut incoming = Incoming::new(head.record, StatusCode::OK, headers, came, inflow);
         incoming.announced = Some(root.length);
+        // The name certifies the record: no signer has to.
         incoming.record_signature = Some(named::VOUCHER);
         incoming.memory_only = root.length > cx.config.object_bytes_max || !works;
         incoming.root = Some(Rc::new(root));

@@ -2,7 +2,7 @@
 //!
 //! *What it owns:* each exchange: who asked, for what, and how much of the response is sent
 //! (`exchanges`, which every machine may read); misses, the requests that this node sends because
-//! nothing stored answers (`misses.rs`); the memory that peers' requests take (`supplies.rs`).
+//! nothing stored answers (`misses.rs`); the memory that peers' requests take (`peer_readers.rs`).
 //! *Values in:* what `object` reports about readers, how responses end. *Values out:* [`Value`].
 //! *What it never does:* store an object, or choose a peer or origin to ask. *Where to start:*
 //! `request.rs`, `lookup.rs`.
@@ -17,13 +17,13 @@ pub mod miss;
 mod misses;
 mod pass;
 mod peer_head;
+mod peer_readers;
 mod peer_request;
 mod read;
 mod request;
 mod response;
-mod serve;
-mod supplies;
-mod supply;
+mod serve_client;
+mod serve_peer;
 
 use crate::chunks::Unit;
 use crate::context::Context;
@@ -34,9 +34,9 @@ use crate::pursuits::Quest;
 use crate::transfers::incoming::Incoming;
 use crate::transfers::reader::{Joins, Reader};
 use misses::Misses;
+use peer_readers::PeerReaders;
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use supplies::Supplies;
 use wire::peer::{Message, Request, Want};
 use wire::{ChunkId, NodeId, ObjectKey, RecordId};
 
@@ -89,7 +89,7 @@ pub struct Client {
     /// Requests that nothing stored answers.
     pub misses: Misses,
     /// Peers' requests, and the memory that they take.
-    pub supplies: Supplies,
+    pub peer_readers: PeerReaders,
     values: Values,
 }
 
@@ -98,7 +98,7 @@ impl Client {
     pub fn new(memory_bytes: u64) -> Self {
         Self {
             misses: Misses::default(),
-            supplies: Supplies::new(memory_bytes),
+            peer_readers: PeerReaders::new(memory_bytes),
             values: Values::new(),
         }
     }
@@ -110,7 +110,7 @@ impl Client {
 
     /// A peer has disconnected: its requests end.
     pub fn peer_is_gone(&mut self, cx: &mut Context, peer: NodeId) {
-        let mut supplied: Vec<ExchangeId> = self.supplies.of(peer).collect();
+        let mut supplied: Vec<ExchangeId> = self.peer_readers.of(peer).collect();
         supplied.sort_unstable();
         for id in supplied {
             self.leave(cx, id, RequestEnd::Left);
@@ -120,8 +120,8 @@ impl Client {
     /// A unit that this reader needs cannot be had.
     pub fn lacks(&mut self, cx: &mut Context, id: ExchangeId) {
         if cx.exchanges.get(&id).is_some_and(Exchange::may_want) {
-            self.supplies.lose_first(cx, id);
-            self.supplies.supply(cx, id, &mut self.values);
+            self.peer_readers.lose_first(cx, id);
+            self.peer_readers.supply(cx, id, &mut self.values);
         } else {
             self.abandon(cx, id);
         }
@@ -129,7 +129,7 @@ impl Client {
 
     /// The connection to a peer has room for more units.
     pub fn supply_peer(&mut self, cx: &mut Context, peer: NodeId) {
-        self.supplies.supply_peer(cx, peer, &mut self.values);
+        self.peer_readers.supply_peer(cx, peer, &mut self.values);
     }
 
     /// Handles a peer's message about one of its own requests.

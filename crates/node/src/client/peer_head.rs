@@ -68,6 +68,7 @@ impl Client {
         let Some(fetch) = self.misses.get_mut(&id).filter(asking) else {
             return cx.events.stale(Stale::PeerAnswer);
         };
+        // What the peer says of its own sources is passed on in our `Cache-Status`.
         fetch.status_line.clone_from(&head.status_line);
         let verdict = if head.confirmed { Judgement::Confirms } else { Judgement::Object };
         cx.events.emit(|| Event::Head { fetch: id, status: head.status, verdict });
@@ -76,6 +77,7 @@ impl Client {
             let others = self.misses.follow(cx, id, head, status, headers, &mut self.values);
             return self.ask_alone(cx, &others);
         }
+        // Else a peer could renew another version by the name of the stored one.
         let same = |old: &Rc<Record>| {
             old.id == head.record
                 && old.status == status
@@ -85,6 +87,7 @@ impl Client {
         // A peer can confirm only the record that our request named.
         let Some(old) = old else { return cx.expel(peer, Misbehaviour::Confirmation) };
         let requested = fetch.requested;
+        // The peer says how old its confirmation is: `carried` is added to our own age.
         let fresh = Record {
             headers,
             requested,
@@ -113,6 +116,7 @@ impl Client {
         name: &Oid,
         head: &Head,
     ) {
+        // The root in the head must hash to the name that was asked for.
         let root = head.fields.iter().find(|(field, _)| field == named::ROOT);
         let root = root.and_then(|(_, text)| named::root_of(name, text));
         let is_plain = head.record == named::record_id(name) && !head.confirmed;
@@ -122,6 +126,7 @@ impl Client {
         self.values.push_back(Value::Accept(id, (peer, request)));
         match cx.transfers.contains_key(&id) {
             true => self.values.push_back(Value::GoesOn(id)),
+            false if !self.misses.is_asking(id) => cx.events.stale(Stale::PeerAnswer),
             false => {
                 let verdict = Judgement::Object;
                 cx.events.emit(|| Event::Head { fetch: id, status: head.status, verdict });
@@ -143,13 +148,16 @@ impl Client {
         let (Some(mut headers), Ok(status)) = (headers, status) else {
             return cx.expel(peer, Misbehaviour::Head);
         };
+        // A second head for one request would replace what clients have begun to read.
         let asking = |miss: &&Miss| matches!(miss.stage, Stage::Asking);
         let Some(miss) = self.misses.get(&id).filter(asking) else {
             return cx.expel(peer, Misbehaviour::SecondHead);
         };
+        // Nothing certifies a response that is not stored, so it cannot be a published object.
         if miss.ask.named.is_some() {
             return cx.expel(peer, Misbehaviour::UncertifiedAnswer);
         }
+        // Unsigned content counts only from a configured gateway (decision 0023).
         if !cx.takes_unsigned(id, peer) {
             return self.values.push_back(Value::TurnToGateway(id, (peer, request)));
         }
@@ -162,11 +170,13 @@ impl Client {
             self.misses.end(id, &mut self.values);
             return self.ask_alone(cx, &waiters);
         }
+        // The length is a part of the message; a field that contradicts it must not reach a client.
         headers.remove(header::CONTENT_LENGTH);
         if let Some(length) = opaque.length {
             headers.insert(header::CONTENT_LENGTH, length.into());
         }
         fetch.unstorable = Some(NotStored::Relayed);
+        // The request has granted this much already.
         fetch.granted = u64::from(CREDIT);
         fetch.status_line = opaque.status_line;
         if status != StatusCode::SWITCHING_PROTOCOLS {

@@ -21,6 +21,7 @@ impl Client {
         bytes: Option<Vec<u8>>,
     ) {
         let at = (record, number);
+        // A damaged segment counts as missing.
         let bytes = bytes.filter(|bytes| is_certified(cx, at, bytes));
         let (waiters, segment) = cx.manifests.handle_segment(at, bytes.as_deref());
         for id in waiters {
@@ -41,6 +42,7 @@ impl Client {
                         self.abandon(cx, id);
                     }
                 }
+                // Without the segment the rest of the object has no order: the response ends here.
                 (State::ClientReader(_), None) => self.abandon(cx, id),
                 (State::PeerReader(peer_reader), Some(_)) => {
                     peer_reader.reading_segment = false;
@@ -71,6 +73,7 @@ impl Client {
         let arrived = cx.chunks.handle_units(ticket, units, &mut cx.ids, &mut cx.out);
         let Some(arrived) = arrived else { return };
         for id in arrived.waiters {
+            // The client has left while the disk read for it.
             let Some(exchange) = cx.exchanges.get_mut(&id) else {
                 cx.events.stale(Stale::Chunks);
                 continue;
@@ -85,11 +88,14 @@ impl Client {
                     peer_reader.reading = false;
                     peer_reader.reserved = 0;
                     peer_reader.ahead = ahead.collect();
-                    self.supplies.lose_unread(cx, id, arrived.unread);
+                    // A unit that the peer named with a wrong length could not be read: it is told
+                    // so.
+                    self.peer_readers.lose_unread(cx, id, arrived.unread);
                 }
                 _ => continue,
             }
-            self.supplies.charge(cx, id);
+            // What was reserved for the read is now held, or free.
+            self.peer_readers.charge(cx, id);
             cx.turns.ready(id);
         }
     }

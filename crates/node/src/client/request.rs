@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::http::{Audience, Scheme, Target};
 use crate::input::{Entrance, ExchangeId, FetchError, Request};
 use crate::output::{ClientOutput, Dial, Output};
-use crate::request::{Ask, Asker, MANIFEST_CREDIT, Trail};
+use crate::request::{Ask, Asker, MANIFEST_CREDIT, PeerHops};
 use crate::{http, named};
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, Uri, header};
@@ -36,6 +36,8 @@ impl Client {
         if request.method == Method::CONNECT {
             return self.tunnel(cx, id, &request);
         }
+        // Access is checked last, because it needs the target; the engine refuses before the driver
+        // dials.
         match understand(request, cx) {
             Err(why) => {
                 self.refuse(cx, id, why);
@@ -104,13 +106,16 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     if target.is_tls() {
         may_ask_tls(cx)?;
     }
+    // An intercepted client has chosen an address: no other is dialled for it.
     let dial = match entrance {
         Entrance::Intercepted(dialled) => Dial::Address(dialled),
         Entrance::Explicit => Dial::Name(target.host().to_owned(), target.port()),
     };
     let upgrade = http::wants_upgrade(&headers);
+    // `Upgrade` is hop by hop, and would be stripped with the others.
     let upgrades = headers.get(header::UPGRADE).cloned().filter(|_| upgrade);
     http::strip_hop_by_hop(&mut headers);
+    // The target replaces it; it is made anew for the origin.
     headers.remove(header::HOST);
     // The body is forwarded as it arrives, without waiting for a 100 (Continue).
     headers.remove(header::EXPECT);
@@ -124,12 +129,18 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     // It is the far end that dials for `https`: what this machine may dial itself does not count.
     let at_home = at_home && !target.is_tls();
     let may_turn_home = at_home && repeatable && may_be_shared(&target, &config.access);
+    // Answers to this machine's own programs may come from places that others cannot reach: they
+    // are kept apart.
     let exempt = at_home && !may_turn_home;
     let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
     let key = target.key(&config.secret, audience);
     Ok(Ask {
         asker: Asker::Client,
-        trail: Trail { hops: HOPS_MAX, manifest_credit: MANIFEST_CREDIT, ..Trail::default() },
+        peer_hops: PeerHops {
+            hops: HOPS_MAX,
+            manifest_credit: MANIFEST_CREDIT,
+            ..PeerHops::default()
+        },
         method,
         target,
         key,
@@ -144,6 +155,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
         upgrade,
         alone: false,
         cookies: HeaderMap::new(),
+        // An intercepted connection may lead anywhere, until its address is found to be the host's.
         verified: entrance == Entrance::Explicit,
     })
 }

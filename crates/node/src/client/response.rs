@@ -49,13 +49,15 @@ impl Client {
             Some(detail) => detail.to_owned(),
             None => format!("hit; ttl={left}"),
         };
+        // A peer gets the manifest and asks for units, not a body.
         if exchange.peer().is_some() {
             return self.supply_closed(cx, id, record, &detail);
         }
         let mut headers = record.headers.clone();
+        // A cache must state the age, or the next cache takes the response for new (RFC 9111 §5.1).
         headers.insert(header::AGE, HeaderValue::from(http::age(record, cx.date())));
         exchange.ask.set_cookies(&mut headers);
-        add_upstream(&mut headers, &exchange.ask.trail.upstream);
+        add_upstream(&mut headers, &exchange.ask.peer_hops.upstream);
         http::add_via(&mut headers, Version::HTTP_11, &cx.via);
         let counts = &mut cx.report.requests;
         *(match forwarded {
@@ -67,6 +69,8 @@ impl Client {
         // A random boundary, so that the author of the content cannot have put it there.
         let boundary = cx.record_ids.record_id();
         let mut chosen = select(&ask.method, &ask.headers, record, headers, boundary);
+        // The first byte that is sent decides what Cache-Status says of overhearing: the head
+        // cannot wait for the others.
         let position = chosen.pieces.iter().find_map(|piece| match piece {
             Piece::Object(range) => Some(range.start),
             Piece::Literal(_) => None,
@@ -113,6 +117,7 @@ impl Client {
         let detail = overheard(detail, heard);
         let Some(incoming) = cx.transfers.get(&id) else { return };
         let mut headers = incoming.headers.clone();
+        // The one that began it gets the response as the origin sent it; for others it has an age.
         if collapsed || incoming.carried > 0 {
             let age = http::age(&incoming.so_far(), now);
             headers.insert(header::AGE, HeaderValue::from(age));
@@ -123,10 +128,12 @@ impl Client {
         add_upstream(&mut headers, &upstream);
         add_status(&mut headers, &cx.config.name, &detail);
         http::add_via(&mut headers, ::http::Version::HTTP_11, &cx.via);
+        // Without a length the body is sent as chunks of HTTP, and ends when the object does.
         let end = incoming.announced.unwrap_or(u64::MAX);
         if end < u64::MAX && !bodiless(&Method::GET, incoming.status) {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end));
         }
+        // A response that can have no content must not wait for any.
         let bare = (end == 0 && incoming.limit() > 0) || head_alone;
         let pieces = if bare { [].into() } else { [Piece::Object(0..end)].into() };
         let head = Head { status: incoming.status, headers, length: incoming.announced };
@@ -149,7 +156,7 @@ impl Client {
     /// Reports that the origin could not be reached or gave no valid response (RFC 9209 names the
     /// error).
     pub fn unreachable(&mut self, cx: &mut Context, id: ExchangeId, error: Option<FetchError>) {
-        if self.dismiss(cx, id, super::supply::outcome(error)) {
+        if self.dismiss(cx, id, super::serve_peer::outcome(error)) {
             return;
         }
         let is_unreadable = error == Some(FetchError::Malformed);
@@ -202,6 +209,7 @@ fn select(
     mut headers: HeaderMap,
     boundary: RecordId,
 ) -> Selected {
+    // Conditions come before ranges (RFC 9110 §13.2.2).
     if http::not_modified(request, record) {
         headers.remove(header::CONTENT_TYPE);
         return Selected {
@@ -211,6 +219,7 @@ fn select(
             length: 0,
         };
     }
+    // Ranges count only for GET, for a 200, and if `If-Range` names this version.
     let ranged = *method == Method::GET
         && record.status == StatusCode::OK
         && http::range_holds(request, record);
@@ -218,9 +227,11 @@ fn select(
     match ranges {
         Ranges::Whole => whole(method, record, headers),
         Ranges::Some(ranges) => match &ranges[..] {
+            // One range needs no multipart, and most clients cannot read one.
             [range] => part(range.clone(), record, headers),
             ranges => parts(ranges, record, headers, boundary),
         },
+        // The length tells the client what it could ask for (RFC 9110 §15.5.17).
         Ranges::Unsatisfiable => {
             let range = format!("bytes */{}", record.length);
             headers.insert(
@@ -265,12 +276,14 @@ fn parts(
     let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
     let (mut pieces, mut length) = (VecDeque::new(), 0);
     for range in ranges {
+        // Each part begins on a new line; the first has an empty preamble.
         let mut lines = format!("\r\n--{boundary}\r\n");
         if let Some(kind) = kind {
             lines += &format!("Content-Type: {kind}\r\n");
         }
         let position = http::content_range(range, record.length);
         lines += &format!("Content-Range: {}\r\n\r\n", position.to_str().expect("made of ASCII"));
+        // The total is announced in `Content-Length`, so boundaries count too.
         length += lines.len() as u64 + (range.end - range.start);
         pieces.push_back(Piece::Literal(lines.into()));
         pieces.push_back(Piece::Object(range.clone()));

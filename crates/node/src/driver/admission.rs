@@ -114,26 +114,28 @@ impl Meter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(usize);
 
-/// Why a connection is not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// There is no room, and no connection may be closed to make room.
-    Full,
-    /// Its client already has its share of connections.
-    Share,
+wire::reasons! {
+    /// Why a connection is not accepted; the client is told so.
+    pub enum Refused {
+        /// This proxy has no room for more connections; try again in some seconds.
+        Full = "full",
+        /// You have your share of this proxy's connections; close some, or try again in some seconds.
+        Share = "share",
+    }
 }
 
-/// Why a connection was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Closed {
-    /// The connection waited for its next request, and room was needed.
-    Idle,
-    /// A head was incomplete, and room was needed.
-    Head,
-    /// A tunnel carried no bytes, and room was needed.
-    Tunnel,
-    /// The client was too slow, and half of the room was taken.
-    Slow,
+wire::reasons! {
+    /// Why a connection was closed.
+    pub enum Closed {
+        /// The connection waited for its next request, and room was needed.
+        Idle = "idle",
+        /// A head was incomplete, and room was needed.
+        Head = "head",
+        /// A tunnel carried no bytes, and room was needed.
+        Tunnel = "tunnel",
+        /// The client was too slow, and half of the room was taken.
+        Slow = "slow",
+    }
 }
 
 wire::counters! {
@@ -628,6 +630,17 @@ mod tests {
 
     fn closed(admission: &mut Admission) -> Vec<(Slot, Closed)> {
         std::iter::from_fn(|| admission.poll_closed()).collect()
+    }
+
+    #[test]
+    fn each_reason_has_a_row() {
+        let values = |metric: &str| {
+            let rows = <Counters as wire::counters::Counters>::ROWS.iter();
+            let labels = rows.filter(|row| row.metric == metric).filter_map(|row| row.label);
+            labels.map(|(_, value)| value).collect::<Vec<_>>()
+        };
+        assert_eq!(values("hearsay_client_closed_total"), Closed::ALL.map(Closed::name));
+        assert_eq!(values("hearsay_client_refused_total"), Refused::ALL.map(Refused::name));
     }
 
     #[test]

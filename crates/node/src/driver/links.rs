@@ -1,10 +1,10 @@
 //! Connections with peers: how many there are, and how much of each is in memory.
 //!
 //! The engine limits the links that it has not hung up, because only it knows which link may replace
-//! which. So a driver accepts every incoming link for which it has a place. Beyond these links, a
+//! which. So a driver accepts every incoming link for which it has a slot. Beyond these links, a
 //! driver has *farewells*: links that are hung up, but whose last bytes are still being sent. They are
 //! limited here, and the oldest ends first. Otherwise a peer that connects and never closes could
-//! occupy all of a driver's places.
+//! occupy all of a driver's slots.
 
 use super::shares::{Shares, connections_each};
 use crate::peers::{DIALS_MAX, HANDSHAKES_MAX, PEERS_MAX};
@@ -36,45 +36,45 @@ pub fn room(links: usize) -> u64 {
     (ROOMS / links.max(1) as u64).clamp(ROOM_MIN, ROOM_MAX)
 }
 
-/// The kind of place that a link occupies until the end of its farewell.
+/// The kind of slot that a link occupies until the end of its farewell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A place for an accepted link, from this address.
+pub enum LinkSlot {
+    /// A slot for an accepted link, from this address.
     Accepted(IpAddr),
-    /// A place for a dialled link.
+    /// A slot for a dialled link.
     Dialled,
 }
 
-/// The places that are taken.
+/// The slots that are taken.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct LinkSlots {
     accepted: usize,
     by_peer: Shares<IpAddr>,
     dialled: usize,
 }
 
-impl Places {
-    /// Whether there is a place for another accepted link. If not, the driver does not accept until there is.
+impl LinkSlots {
+    /// Whether there is a slot for another accepted link. If not, the driver does not accept until there is.
     pub fn is_vacant(&self) -> bool {
         self.accepted < ACCEPTED_MAX
     }
 
-    /// Takes a place. False if there is none, or if the peer's address already has its share. Loopback
-    /// addresses have no share: they may take all places.
+    /// Takes a slot. False if there is none, or if the peer's address already has its share. Loopback
+    /// addresses have no share: they may take all slots.
     #[must_use]
-    pub fn take(&mut self, place: Place) -> bool {
-        let may = match place {
-            Place::Dialled => self.dialled < DIALLED_MAX,
-            Place::Accepted(peer) => {
+    pub fn take(&mut self, slot: LinkSlot) -> bool {
+        let may = match slot {
+            LinkSlot::Dialled => self.dialled < DIALLED_MAX,
+            LinkSlot::Accepted(peer) => {
                 let peer = peer.to_canonical();
                 let each = connections_each(ACCEPTED_MAX);
                 self.is_vacant() && (peer.is_loopback() || self.by_peer.of(&peer) < each)
             }
         };
-        match place {
+        match slot {
             _ if !may => {}
-            Place::Dialled => self.dialled += 1,
-            Place::Accepted(peer) => {
+            LinkSlot::Dialled => self.dialled += 1,
+            LinkSlot::Accepted(peer) => {
                 self.accepted += 1;
                 self.by_peer.add(peer.to_canonical());
             }
@@ -82,18 +82,18 @@ impl Places {
         may
     }
 
-    /// Releases a place that was taken.
-    pub fn release(&mut self, place: Place) {
-        match place {
-            Place::Dialled => self.dialled -= 1,
-            Place::Accepted(peer) => {
+    /// Releases a slot that was taken.
+    pub fn release(&mut self, slot: LinkSlot) {
+        match slot {
+            LinkSlot::Dialled => self.dialled -= 1,
+            LinkSlot::Accepted(peer) => {
                 self.accepted -= 1;
                 self.by_peer.release(&peer.to_canonical());
             }
         }
     }
 
-    /// Whether no place is taken.
+    /// Whether no slot is taken.
     pub fn is_empty(&self) -> bool {
         self.accepted + self.dialled == 0 && self.by_peer.is_empty()
     }
@@ -137,32 +137,32 @@ mod tests {
 
     #[test]
     fn one_address_gets_its_share_and_what_it_gives_back() {
-        let mut places = Places::default();
-        let [greedy, other] = [1, 2].map(|host| Place::Accepted([10, 0, 0, host].into()));
-        assert_eq!((0..ACCEPTED_MAX).filter(|_| places.take(greedy)).count(), 38);
-        assert!(places.take(other));
-        places.release(greedy);
-        assert!(places.take(greedy) && !places.take(greedy));
-        (0..38).for_each(|_| places.release(greedy));
-        places.release(other);
-        assert!(places.is_empty());
+        let mut slots = LinkSlots::default();
+        let [greedy, other] = [1, 2].map(|host| LinkSlot::Accepted([10, 0, 0, host].into()));
+        assert_eq!((0..ACCEPTED_MAX).filter(|_| slots.take(greedy)).count(), 38);
+        assert!(slots.take(other));
+        slots.release(greedy);
+        assert!(slots.take(greedy) && !slots.take(greedy));
+        (0..38).for_each(|_| slots.release(greedy));
+        slots.release(other);
+        assert!(slots.is_empty());
     }
 
     #[test]
     fn this_machine_may_have_all() {
-        let mut places = Places::default();
-        let own = Place::Accepted([127, 0, 0, 1].into());
-        assert_eq!((0..400).filter(|_| places.take(own)).count(), ACCEPTED_MAX);
-        assert!(!places.is_vacant() && places.take(Place::Dialled));
+        let mut slots = LinkSlots::default();
+        let own = LinkSlot::Accepted([127, 0, 0, 1].into());
+        assert_eq!((0..400).filter(|_| slots.take(own)).count(), ACCEPTED_MAX);
+        assert!(!slots.is_vacant() && slots.take(LinkSlot::Dialled));
     }
 
     #[test]
     fn dials_have_places_of_their_own() {
-        let mut places = Places::default();
-        assert_eq!((0..400).filter(|_| places.take(Place::Dialled)).count(), DIALLED_MAX);
-        assert!(places.is_vacant());
-        places.release(Place::Dialled);
-        assert!(places.take(Place::Dialled));
+        let mut slots = LinkSlots::default();
+        assert_eq!((0..400).filter(|_| slots.take(LinkSlot::Dialled)).count(), DIALLED_MAX);
+        assert!(slots.is_vacant());
+        slots.release(LinkSlot::Dialled);
+        assert!(slots.take(LinkSlot::Dialled));
     }
 
     #[test]

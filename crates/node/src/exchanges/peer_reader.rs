@@ -3,7 +3,7 @@
 use crate::exchanges::exchange::Source;
 use crate::hasher::Set;
 use crate::input::ExchangeId;
-use crate::request::{MANIFEST_CREDIT, Trail};
+use crate::request::{MANIFEST_CREDIT, PeerHops};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -60,7 +60,7 @@ impl PeerReader {
     /// A peer that has wanted nothing yet.
     pub fn new(
         peer: NodeId,
-        trail: &Trail,
+        peer_hops: &PeerHops,
         source: Source,
         record: RecordId,
         now: Instant,
@@ -69,9 +69,9 @@ impl PeerReader {
             source,
             record,
             peer,
-            segment: trail.resume.map_or(0, |resume| resume.segment),
+            segment: peer_hops.resume.map_or(0, |resume| resume.segment),
             told: false,
-            manifest_credit: trail.manifest_credit,
+            manifest_credit: peer_hops.manifest_credit,
             moved: now,
             wants: Wants::default(),
             unlisted: Set::default(),

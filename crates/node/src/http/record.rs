@@ -165,6 +165,7 @@ impl Record {
     fn decode(from: &mut Reader<'_>) -> Option<Self> {
         let id = RecordId(from.array()?);
         let status = StatusCode::from_u16(from.u16()?).ok()?;
+        // Flags say which optional fields follow, so that rows of older programs can be read.
         let flags = from.u8()?;
         let requested = Date::from_unix(from.u64()?);
         let received = Date::from_unix(from.u64()?);
@@ -172,9 +173,12 @@ impl Record {
         let mut headers = HeaderMap::new();
         for _ in 0..from.u16()? {
             let name = HeaderName::from_bytes(from.text()?).ok()?;
+            // Appended, not inserted: a field may occur several times. A damaged row may have too
+            // many.
             headers.try_append(name, HeaderValue::from_bytes(from.text()?).ok()?).ok()?;
         }
         let selecting = Self::decode_selecting(from)?;
+        // Checked against the length, because readers look segments up by these offsets.
         let offsets = Self::decode_offsets(from, length)?;
         let carried = if flags & CARRIED != 0 { from.u64()? } else { 0 };
         let vouched = flags & VOUCHED != 0;

@@ -5,6 +5,8 @@
 //! connection. The messages that it passes have exactly one reading.
 
 use http::StatusCode;
+use std::fmt;
+use wire::counters::Reason as _;
 
 /// The most bytes of one head.
 pub const HEAD_MAX: usize = 32 * 1024;
@@ -24,34 +26,35 @@ pub enum Verdict {
     Refuse(Refusal),
 }
 
-/// Why bytes were refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The first line is not an HTTP/1 request or status line.
-    #[error("the first line is not one of HTTP/1")]
-    StartLine,
-    /// A field line is malformed: no colon, no name, a folded line, a control character.
-    #[error("a header line is malformed")]
-    FieldLine,
-    /// A carriage return without line feed, or a NUL.
-    #[error("a bare CR or a NUL in the head")]
-    Control,
-    /// `Content-Length` is no number, or is repeated.
-    #[error("Content-Length is ambiguous")]
-    ContentLength,
-    /// `Transfer-Encoding` beside `Content-Length`, in HTTP/1.0, or other than `chunked`.
-    #[error("Transfer-Encoding is ambiguous or not supported")]
-    TransferEncoding,
-    /// `Host` is missing in HTTP/1.1, or repeated.
-    #[error("there must be exactly one Host")]
-    Host,
-    /// The chunked coding is broken.
-    #[error("the chunked coding is malformed")]
-    Chunk,
-    /// The head, a chunk's size line or the trailers are too large.
-    #[error("the message head is too large")]
-    TooLarge,
+wire::reasons! {
+    /// Why bytes were refused.
+    pub enum Refusal {
+        /// The first line is not one of HTTP/1.
+        StartLine = "start_line",
+        /// A header line is malformed.
+        FieldLine = "field_line",
+        /// A bare CR or a NUL in the head.
+        Control = "control",
+        /// The field Content-Length is ambiguous.
+        ContentLength = "content_length",
+        /// The field Transfer-Encoding is ambiguous or not supported.
+        TransferEncoding = "transfer_encoding",
+        /// There must be exactly one Host.
+        Host = "host",
+        /// The chunked coding is malformed.
+        Chunk = "chunk",
+        /// The message head is too large.
+        TooLarge = "too_large",
+    }
 }
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.clause())
+    }
+}
+
+impl std::error::Error for Refusal {}
 
 impl Refusal {
     /// The status of the error response to the client.

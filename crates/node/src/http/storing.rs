@@ -87,10 +87,12 @@ pub fn judge(
     if control.private {
         return Err(NotStored::Private);
     }
+    // The origin must permit that others get what was sent for credentials (§3.5).
     let shared = control.public || control.must_revalidate || control.s_maxage.is_some();
     if asked.headers.contains_key(header::AUTHORIZATION) && !shared {
         return Err(NotStored::Authorization);
     }
+    // `Vary: *` matches no later request.
     vary(headers).ok_or(NotStored::Vary)?;
     usable(status, headers, &control, now)?;
     // The response may depend on the cookie. Only the origin can permit its use for others, by a rule

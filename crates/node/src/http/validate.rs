@@ -85,8 +85,10 @@ pub fn freshened(
         ..record.clone()
     };
     let mut update = end_to_end(update);
+    // Cookies are for the client that asked, and are not stored.
     take_cookies(&mut update);
     take_cookies(&mut fresh.headers);
+    // All values of a field are replaced together, so the old ones go first.
     for name in update.keys().filter(|name| !describes_content(name)) {
         fresh.headers.remove(name);
     }

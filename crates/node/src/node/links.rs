@@ -16,6 +16,7 @@ impl Node {
         match event {
             Event::Up { peer, dialled } => {
                 cx.events.emit(|| events::Event::LinkUp { peer, dialled });
+                // The peer may have told a new gateway: then our own hello changes too.
                 cx.introduce();
                 if let Some(address) = dialled {
                     self.source.peer_is_up(cx, peer, address);
@@ -24,10 +25,14 @@ impl Node {
             Event::Hello(..) => cx.introduce(),
             Event::Message(peer, message) => self.message(peer, message),
             Event::Chunk(peer, head, bytes) => self.object.unit_part(cx, peer, head, bytes),
+            // The connection has drained: the requests of this peer take turns to fill it.
             Event::Room(peer) => self.client.supply_peer(cx, peer),
+            // Units on the lost connection will not come: they are wanted again.
             Event::DataLost(peer) => self.source.want_again_of(cx, peer),
             Event::Down(peer, why) => {
                 cx.events.emit(|| events::Event::LinkDown { peer, why: why.into() });
+                // First, so that no request that is now moved to another source is moved back to
+                // this peer.
                 cx.forget_holder(peer);
                 self.client.peer_is_gone(cx, peer);
                 self.source.peer_is_gone(cx, peer);
@@ -35,6 +40,8 @@ impl Node {
             Event::Failed(address, why) => {
                 cx.events.emit(|| events::Event::LinkFailed { address, why: why.into() });
                 let mesh = cx.mesh.as_mut();
+                // A refusal repeats at each attempt: the operator is told once for each change of
+                // routes.
                 if let Down::Refused(refusal) = why
                     && mesh.is_some_and(|mesh| mesh.routes.is_news(cx.now, address.ip()))
                 {
@@ -60,7 +67,8 @@ impl Node {
         match message {
             Message::Get(ask) => {
                 self.client.peer_asks(cx, peer, *ask);
-                if !self.client.supplies.requests.is_empty() {
+                // From now on a peer waits for our progress: the timer that checks it must run.
+                if !self.client.peer_readers.requests.is_empty() {
                     self.source.look_again(cx.now);
                 }
             }
@@ -77,6 +85,8 @@ impl Node {
                     self.client.opaque_head(cx, id, (peer, request), *opaque);
                 }
             }
+            // Loose bytes belong to an object that pauses, all others to a response that is not
+            // stored.
             Message::Bytes(request, offset, bytes) => {
                 let Some(id) = asked(&self.source, &mut cx.events, peer, request) else { return };
                 match cx.transfers.contains_key(&id) {
@@ -99,7 +109,7 @@ impl Node {
             Message::Credit(request, ..)
             | Message::Want(request, _)
             | Message::CancelWant(request, _)
-            | Message::Cancel(request) => match self.client.supplies.get(peer, request) {
+            | Message::Cancel(request) => match self.client.peer_readers.get(peer, request) {
                 Some(id) => self.client.peer_says(cx, id, message),
                 None => cx.events.stale(Stale::PeerRequest),
             },

@@ -52,7 +52,7 @@ impl Node {
                 way::enter("object: what may come");
                 self.object.advance(&mut self.cx, id);
             }
-        } else if let Some(reader) = self.client.supplies.can_read_now(&self.cx) {
+        } else if let Some(reader) = self.client.peer_readers.can_read_now(&self.cx) {
             self.read(reader, None);
         } else {
             return false;

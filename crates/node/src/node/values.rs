@@ -13,6 +13,7 @@ impl Node {
         let cx = &mut self.cx;
         match value {
             Value::Seek(id, quest) => self.source.begin(cx, id, quest),
+            // The object must be in its table before the waiting requests begin to read it.
             Value::Begin(id, incoming) => {
                 self.object.begin(cx, id, *incoming);
                 self.client.begun(cx, id);
@@ -55,7 +56,9 @@ impl Node {
             Value::Accept(id, asked) => self.source.accept(cx, id, asked),
             Value::TurnToGateway(id, asked) => self.source.turn_to_gateway(cx, id, asked),
             Value::Delivered(id, peer) => self.source.delivered(cx, id, peer),
+            // Requests that waited read the object by now; later ones must not join it.
             Value::Retire(id) => _ = self.client.misses.retire(id),
+            // The miss ends with its object: no request may join it any more.
             Value::Over(id) => {
                 self.client.misses.forget(id);
                 self.over(id);
@@ -67,10 +70,12 @@ impl Node {
             Value::Broken(reader) => self.client.abort(cx, reader),
             Value::Unmendable(reader) => self.client.abandon(cx, reader),
             Value::Lacks(reader) => self.client.lacks(cx, reader),
+            // The request reads another source now: what it holds is charged to the peer anew.
             Value::Reopened(reader, id) => {
                 cx.exchanges.reopen(reader, id);
-                self.client.supplies.charge(cx, reader);
+                self.client.peer_readers.charge(cx, reader);
             }
+            // The reader waits until the origin has sent the missing range.
             Value::Mends(reader, id) => cx.exchanges.with_serving(reader, |client_reader| {
                 client_reader.waits = true;
                 client_reader.repair = Some(id);
@@ -98,13 +103,14 @@ impl Node {
         match value {
             Value::Ended(id, result) => {
                 if let Err(why) = result {
-                    self.cx.events.emit(|| Event::GiveUp { fetch: id, why });
+                    self.cx.events.emit(|| Event::GiveUp { fetch: id, why: why.into() });
                 }
                 self.ends(id, result);
             }
             Value::AllCame(id) => self.object.all_came(&mut self.cx, id),
             Value::Lost(id) => self.object.supplier_lost(&mut self.cx, id),
             Value::CannotFill(id) => _ = self.object.cannot_fill(&mut self.cx, id),
+            // Either the response is passed on or it is an object: the other one ignores this.
             Value::Granted(id, bytes) => {
                 self.client.misses.handle_granted(id, bytes);
                 self.object.handle_granted(&mut self.cx, id, bytes);
@@ -117,6 +123,8 @@ impl Node {
 
     /// A response has ended, completely or with an error.
     pub(super) fn ends(&mut self, id: FetchId, result: Result<(), FetchError>) {
+        // With an object or a repair, only that ends; without, the request itself has failed or is
+        // complete.
         if self.object.handle_end(&mut self.cx, id, result.is_ok()) {
             return;
         }
@@ -141,10 +149,12 @@ impl Node {
 
     /// Cancels a transfer.
     pub(super) fn cancel(&mut self, id: FetchId) {
+        // Asked before `over`, which ends the put.
         let is_put = self.publish.has(id);
         self.client.misses.forget(id);
         self.source.cancel(&mut self.cx, id);
         self.over(id);
+        // `source` does not know a put: the driver, which reads its file, is told here.
         if is_put {
             self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(id)));
         }

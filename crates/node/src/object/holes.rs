@@ -48,6 +48,7 @@ impl Objects {
             State::PeerReader(peer_reader) => (&peer_reader.source, peer_reader.unfillable),
             _ => return None,
         };
+        // A reader of an object under way has a transfer already.
         let Source::Closed(record) = source else { return None };
         let record = Rc::clone(record);
         let stays = exchange.ask.stays_here();
@@ -124,10 +125,12 @@ impl Objects {
                 _ => return false,
             },
         };
+        // Only a 200 can be asked for in ranges.
         let Some(cursor) = client_reader.cursor.as_ref().filter(|_| status == StatusCode::OK)
         else {
             return false;
         };
+        // Neighbouring units that are missing too come with the same request.
         let units: VecDeque<_> = self.hole(cx, cursor.entries());
         let length: u64 = units.iter().map(|unit| u64::from(unit.length)).sum();
         let (first, ask) = (cursor.offset, exchange.ask.clone());

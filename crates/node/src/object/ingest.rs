@@ -141,13 +141,16 @@ impl Objects {
         let Some(cutting) = cx.transfers.get_mut(&id).and_then(Incoming::cutting) else {
             return;
         };
+        // What was left over is the last unit, however small.
         if let Some(unit) = cutting.end() {
             self.keep(cx, id, unit);
         }
+        // The row will have the record: no request needs to join the transfer any more.
         self.says(Value::Retire(id));
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let received = incoming.received_bytes;
         incoming.announced = Some(received);
+        // Units go to the disk before the segment that lists them.
         let group = incoming.flush();
         let Some(last) = incoming.cutting().map(Cutting::close) else { return };
         // The record is set below, unless the store has failed.
@@ -185,6 +188,7 @@ impl Objects {
         if incoming.memory_only || !incoming.closed.is_empty() || cx.chunks.is_writing_for(id) {
             return;
         }
+        // A peer's object may have holes that are still to be filled.
         if !incoming.is_cut() {
             return self.settle_listed(cx, id, record);
         }
@@ -222,6 +226,7 @@ impl Objects {
             // The others may have waited for this one.
             return cx.turns.dirty(id);
         }
+        // Nearly done: the rest costs less than fetching it all again.
         let left = incoming.announced.map(|length| length.saturating_sub(received));
         if left.is_some_and(|left| left <= ABANDONED_MAX) && !incoming.memory_only {
             self.orphan(cx, id);

@@ -30,6 +30,7 @@ impl Objects {
     ) {
         let incoming = cx.transfers.get_mut(&id);
         let Some(incoming) = incoming else { return };
+        // Everything that a peer could forge is checked before the segment has any effect.
         let segment = match check_segment(incoming, cx.sealer.is_some(), &signature, bytes) {
             Ok(segment) => Rc::new(segment),
             Err(why) => return cx.expel(peer, why),
@@ -61,6 +62,7 @@ impl Objects {
         let Some(incoming) = cx.transfers.get_mut(&id) else {
             return;
         };
+        // The signature is kept, because peers of ours check it too.
         incoming.close_segment(&segment, Some(signature));
         let mut before = None;
         if let Some(listing) = incoming.listing() {
@@ -70,6 +72,7 @@ impl Objects {
         }
         let (end, takes_up) = (segment.end_offset(), incoming.starts_late());
         let closing = segment.closing;
+        // The segment is stored before its units arrive: after a restart the object can be filled.
         let signed = Signed { segment: Rc::clone(&segment), signature: Some(signature) };
         cx.write_segment(id, signed);
         // Overheard units are applied before readers request what is missing (decision 0028).
@@ -78,12 +81,15 @@ impl Objects {
             self.hand_on_heard(cx);
             cx.take_back();
         }
+        // A peer sends the first units of a small object unasked, but not where a transfer was
+        // resumed.
         if segment.number == 0 && !takes_up {
             self.expect_unsolicited(cx, id, &segment);
         }
         if closing.is_some() {
             self.listed_whole(cx, id, end);
         } else if end > cx.config.object_bytes_max {
+            // The length was not announced, and turns out to be too large to store.
             self.outgrow(cx, id);
         }
         match self.awaits_order(cx, id, &segment) {
@@ -92,6 +98,7 @@ impl Objects {
             false => cx.turns.all_ready(cx.transfers.readers(id)),
         }
         let incoming = cx.transfers.get_mut(&id);
+        // Without readers, no one wants units: the object itself must, to become complete.
         if incoming.is_some_and(|incoming| incoming.readers.is_empty()) {
             self.want_rest(cx, id);
         }
@@ -123,12 +130,13 @@ impl Objects {
             if cx.chunks.holds(&name) || cx.in_flight.contains(&name) {
                 continue;
             }
+            // They count as in flight, so that no want asks for them again.
             cx.in_flight.begin(name, id, unit);
             if let Some(ear) = &mut cx.ear {
                 ear.want(cx.now, name, unit.length);
             }
             // The unit may have overtaken the manifest on the other connection.
-            let early = cx.in_flight.early.take(&name);
+            let early = cx.in_flight.unsolicited.take(&name);
             let Some(incoming) = cx.transfers.get_mut(&id) else { return };
             incoming.granted += u64::from(unit.length);
             self.count_unsolicited(cx, id, &name, unit);
@@ -177,6 +185,7 @@ fn check_segment(
     signature: &Signature,
     bytes: &[u8],
 ) -> Result<Segment, Misbehaviour> {
+    // An object that is cut here has a manifest of our own: no peer was asked for one.
     let listing = match &incoming.transfer {
         Transfer::Listing(listing) if !listing.ended => Some(listing),
         Transfer::Listing(_) | Transfer::Filling(_) => None,
@@ -184,14 +193,19 @@ fn check_segment(
             return Err(Misbehaviour::ManifestUnasked);
         }
     };
+    // Only a broken or hostile peer sends what is not a segment.
     let segment = Segment::decode(bytes).map_err(|_| Misbehaviour::Segment)?;
     let digest = Segment::digest(bytes);
+    // A peer sends each segment once and in order, and none after the closing one.
     let Some(listing) = listing.filter(|it| segment.number == u64::from(it.next)) else {
         return Err(Misbehaviour::SegmentTurn);
     };
+    // Offsets must go on where the segment before ended, or readers would find gaps.
     if listing.last.as_ref().is_some_and(|last| segment.follows(last).is_err()) {
         return Err(Misbehaviour::SegmentOrder);
     }
+    // A published object is certified by its name, any other by the signer of its record: a relay
+    // can exchange no segment.
     let signed = wire::peer::segment_signed(&incoming.record, &digest);
     let signer = incoming.record_signature.as_ref().map(|record_signature| record_signature.signer);
     if let Some(root) = &incoming.root {
@@ -201,12 +215,15 @@ fn check_segment(
     } else if !signer.is_some_and(|signer: PublicKey| verify(&signer, &signed, signature)) {
         return Err(Misbehaviour::SegmentSignature);
     }
+    // The peer was not allowed to send this much of the manifest yet: it would fill our memory.
     if segment.first_offset > listing.manifest_credit {
         return Err(Misbehaviour::SegmentCredit);
     }
+    // Routers with the mesh key seal all units: open ones here come from a router without it.
     if !is_sealed_as(&segment, sealed) {
         return Err(Misbehaviour::Sealing);
     }
+    // Tiny units would cost more memory in tables than they have bytes.
     if has_undersized(&segment) {
         return Err(Misbehaviour::SmallUnits);
     }

@@ -39,6 +39,7 @@ impl Objects {
             let Some(incoming) = cx.transfers.get(&fetch) else { return };
             let until = to.min(from + open.min(BATCH));
             let (units, listed_to) = incoming.listed_between(&mut cx.manifests, from, until);
+            // The segment that lists the next units has not arrived.
             if units.is_empty() {
                 break;
             }
@@ -47,6 +48,7 @@ impl Objects {
                 if cx.is_missing(&name) {
                     missing.push((name, unit));
                 } else if !cx.in_flight.contains(&name) {
+                    // Held units cost no credit; those in flight do, whoever wants them.
                     continue;
                 }
                 let weight = cx.weight(&name, unit.length);
@@ -79,6 +81,8 @@ impl Objects {
         if incoming.is_cut() {
             return None;
         }
+        // Memory is full of units that wait for the disk: no more are asked for until some are
+        // written.
         if is_crowded {
             self.ungranted = true;
             return None;
@@ -88,6 +92,7 @@ impl Objects {
         let open = AHEAD.saturating_sub(reader.wanted_ahead(position));
         let end = end.unwrap_or(u64::MAX);
         let to = (position + REACH).min(known).min(end);
+        // A message for a few bytes is not worth its frame, unless nothing else is in flight.
         let lasts = to >= from + BATCH || to == end;
         let enough = open >= BATCH.min(end.saturating_sub(from));
         let worth = (lasts && enough) || !cx.in_flight.has(fetch);
@@ -119,7 +124,8 @@ impl Objects {
         for (name, unit) in units {
             incoming.granted += u64::from(unit.length);
             cx.in_flight.begin(name, id, unit);
-            if let Some(bytes) = cx.in_flight.early.take(&name) {
+            // The unit came before its listing: it is here already.
+            if let Some(bytes) = cx.in_flight.unsolicited.take(&name) {
                 early.push((name, bytes));
                 continue;
             }

@@ -77,6 +77,7 @@ impl Objects {
             // Without a signature such bytes count only from a configured gateway (decision 0023).
             return self.says(Value::TurnToGateway(id, (peer, request)));
         }
+        // What is not stored cannot be joined later.
         self.says(Value::Retire(id));
         cx.pursuits.came(id, cx.now);
         let first = !cx.transfers.get(&id).is_some_and(Incoming::is_loose);
@@ -88,6 +89,7 @@ impl Objects {
         if !fits {
             return cx.expel(peer, Misbehaviour::OutOfPlace);
         }
+        // The request granted the first part of the credit for loose bytes; the rest follows.
         if first {
             self.says(Value::Credit(id, LOOSE_MAX - CREDIT));
         }

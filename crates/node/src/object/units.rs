@@ -81,11 +81,13 @@ impl Objects {
             // The unit may have overtaken the manifest, which comes by another connection.
             let whole = bytes.len() as u32 == total;
             return match whole && content::name(&bytes) == *name {
-                true => cx.in_flight.early.keep(*name, bytes),
+                true => cx.in_flight.unsolicited.keep(*name, bytes),
                 false if whole => cx.expel(peer, Misbehaviour::FalseUnit),
                 false => cx.events.stale(Stale::Chunk),
             };
         }
+        // Whole units are welcome from any peer, since their name certifies them; parts only from
+        // the one asked.
         let of = cx.in_flight.get_mut(name).map(|flight| flight.fetch);
         let giving = of.and_then(|id| cx.pursuits.get(&id)?.giving());
         let asked = giving.is_some_and(|(supplier, _)| supplier == peer);
@@ -195,11 +197,14 @@ impl Objects {
         if !incoming.readers.is_empty() {
             return cx.turns.dirty(id);
         }
+        // A transfer that fills holes, or lacks its beginning, is of no use without readers.
         if incoming.is_filling() || incoming.starts_late() {
             return cx.turns.end(id);
         }
         let left = incoming.announced.map(|length| length.saturating_sub(received));
+        // If little is missing, it is fetched to the end: the whole object can be stored then.
         let little = left.is_some_and(|left| left <= ABANDONED_MAX) && !incoming.memory_only;
+        // Only if units were wanted from here and a peer has answered can the rest be expected.
         let here = incoming.listing().is_some_and(|listing| listing.wanted_here)
             && cx.pursuits.get(&id).is_some_and(Pursuit::is_answered);
         let whole = incoming.whole().cloned().filter(|_| !cx.in_flight.has(id));
@@ -235,6 +240,7 @@ impl Objects {
             }
             return;
         }
+        // The last units are written before the record, which must not list what is not there.
         let group = incoming.flush();
         let readers = incoming.reader_ids();
         cx.append(Some(id), group);

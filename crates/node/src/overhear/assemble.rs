@@ -231,6 +231,7 @@ impl Chunk {
                 others.into_iter().for_each(|by| judge(by, Judgement::Suspect));
                 return Verdict::True(bytes);
             }
+            // One flow alone must have lied; of several, any may have.
             let what = if helpers.len() == 1 { Judgement::False } else { Judgement::Suspect };
             helpers.iter().for_each(|by| judge(*by, what));
             self.falsehoods = self.falsehoods.saturating_add(1);

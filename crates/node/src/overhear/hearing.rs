@@ -97,6 +97,7 @@ impl Hearing<'_> {
             at: at - frame.body + shift,
             end: frame.end - frame.body + shift,
         };
+        // A flow that has sent false bytes may not add to what others sent.
         let trusted = self.options.joins_streams && self.flow.is_trusted();
         let by = Speaker { flow: self.id, trusted };
         match self.shelf.hear(self.now, by, chunk, &place, bytes, self.counters) {

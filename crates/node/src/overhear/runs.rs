@@ -113,6 +113,7 @@ impl Runs {
                 bytes = bytes.get(known..).unwrap_or_default();
                 at = there;
             }
+            // Bytes up to the next block are new; those behind its begin may be present.
             let next = self.runs.get(i + usize::from(there.is_some())).map(|run| run.at);
             let room = next.map_or(u64::MAX, |next| next - at);
             let (new, rest) = bytes.split_at(room.min(bytes.len() as u64) as usize);

@@ -134,6 +134,7 @@ impl Shelf {
             return Some(id);
         }
         let heard = chunk.heard();
+        // The more of a chunk is heard, the later it is evicted.
         let rank = rank(chunk, heard, place.named);
         self.chunks.touch(now, id, rank);
         let is_complete = heard == place.named.total as usize;
@@ -142,6 +143,7 @@ impl Shelf {
         if is_complete && self.verify(now, id, place.named, &last, counters) {
             return None;
         }
+        // Only now: the bytes just added may have completed the chunk, which needs no room then.
         self.make_room(now, counters);
         Some(id)
     }
@@ -178,6 +180,7 @@ impl Shelf {
             chunk.verify(&named.name, total, last, |by, what| judgements.push((by, what)));
         let (after, kept) = (chunk.cost(), chunk.kept);
         counters.falsehoods += u64::from(chunk.falsehoods().wrapping_sub(falsehoods));
+        // No version is complete and true, but one may still become so.
         if verdict == Verdict::Open {
             self.bytes.change(before, after);
             return false;

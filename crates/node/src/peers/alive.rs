@@ -68,8 +68,8 @@ impl Peers {
     /// take. The peer may be gone, or out of reach for a moment.
     pub fn is_mute(&self, now: Instant, them: NodeId) -> bool {
         let Some(peer) = self.peers.get(&them) else { return false };
-        let patience = ANSWER_MIN.max(peer.answers_in * ANSWERS);
-        peer.doubted.is_some_and(|doubted| now - doubted > patience)
+        let timeout = ANSWER_MIN.max(peer.answers_in * ANSWERS);
+        peer.doubted.is_some_and(|doubted| now - doubted > timeout)
     }
 
     /// A pong has arrived: updates the peer's round-trip time.

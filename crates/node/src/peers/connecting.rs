@@ -73,6 +73,7 @@ impl Peers {
         match link.role {
             Role::Dialling => {
                 let preamble = Preamble { connection: Connection::Control, sealed }.encode();
+                // The preamble is part of what is authenticated: no one on the path can change it.
                 let mut noise = self.noise.handshake(true, &preamble);
                 let Some(first) = noise::write(&mut noise, &[]) else { return };
                 link.out.append(|out| {
@@ -95,6 +96,7 @@ impl Peers {
             }
             _ => return,
         }
+        // The time to connect does not count as time for the handshake.
         link.since = now;
         self.wake_at(now + alive::HANDSHAKE);
         self.write(id);
@@ -135,6 +137,7 @@ impl Peers {
         match frame {
             Some(Frame::Message(message)) if !handshake.begun => {
                 handshake.begun = true;
+                // The accepting side introduces itself only after a message that fits the mesh key.
                 if noise::read(&mut handshake.noise, &message).is_none() {
                     drop(self.hang_up(id));
                 } else if !self.introduce_on(id) {

@@ -20,15 +20,18 @@ impl Peers {
             return false;
         }
         self.unwritten.insert(peer.control);
+        // A peer that takes answers keeps its place longer than one that is idle (`places.rs`).
         if matches!(message, Message::Head(..) | Message::Opaque(..)) {
             peer.took = Some(now);
         }
+        // Pongs and tokens answer the peer: its silence after them is no sign of death.
         let wants_answer = !matches!(message, Message::Pong(_) | Message::Token(_));
         if wants_answer && peer.asked.is_none() {
             peer.asked = Some(now);
             let due = peer.due();
             self.wake_at(due);
         }
+        // All backlogs share a limit: the longest one is dropped, which may be another peer's.
         match self.who_is_too_slow(them) {
             Some(slow) => {
                 self.gone(now, slow, Down::Silent);
@@ -72,6 +75,7 @@ impl Peers {
         let message = match link.inbox.frame(bytes, usize::from(u16::MAX)) {
             Ok(None) => return,
             Ok(Some(Frame::Message(sealed))) => session.open(&sealed),
+            // After the handshake a refusal is out of place, as is a frame that is too long.
             Ok(Some(Frame::Refusal(_))) | Err(_) => None,
         };
         let Some(message) = message else {
@@ -90,12 +94,15 @@ impl Peers {
                 self.say(now, them, &Message::Pong(number));
             }
             Message::Pong(number) => {
+                // A pong measures the round trip, and may show that the peer has dropped a dial
+                // that waits here.
                 self.ping_answered(now, them, number);
                 self.probe_answered(them, number);
             }
             Message::Token(token) => {
                 let Some(peer) = self.peers.get_mut(&them) else { return };
                 peer.tokens.add(token);
+                // The connection for chunks waited for a token to open it.
                 if peer.data_wanted {
                     self.want_data(now, them);
                 }
@@ -107,6 +114,7 @@ impl Peers {
             }
             message => {
                 if let Some(peer) = self.peers.get_mut(&them) {
+                    // Only messages of use show that the peer serves; pings and hellos do not.
                     peer.gave = now;
                 }
                 self.events.push_back(Event::Message(them, message));

@@ -83,6 +83,7 @@ impl Peers {
         peer.bytes_in += link.bytes_in;
         peer.issued.add(fresh);
         peer.starved = false;
+        // The peer dialled again, because it takes the older one for dead.
         if let Some(older) = peer.data_out.replace(id) {
             self.hang_up(older);
         }

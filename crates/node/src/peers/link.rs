@@ -195,6 +195,7 @@ impl Peers {
             self.outputs.push_back(LinkOutput::Write(id, bytes));
         }
         link.bytes_out += written;
+        // The caller is told once each time a long queue has become short.
         let drained = std::mem::take(&mut link.was_long) && link.out.len() <= WINDOW / 2;
         link.was_long |= link.out.len() > WINDOW / 2;
         let Some((name, peer)) = link.peer().and_then(|it| Some((it, self.peers.get_mut(&it)?)))

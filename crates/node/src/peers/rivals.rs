@@ -53,6 +53,7 @@ impl Peers {
         if !self.make_place(&them, address.ip()) {
             return self.turn_away(now, id, also);
         }
+        // The peer may have an older connection, of an earlier run or broken: this one replaces it.
         self.remove(them, Down::Closed);
         let mut dialled = self.let_rivals_go(id, them);
         dialled.extend(also);
@@ -62,6 +63,7 @@ impl Peers {
         };
         let Proven { mut session, token, hello_number, them: who, .. } = *proven;
         if link.dialled {
+            // We sent the last message of the handshake already.
             dialled.insert(0, link.address);
         } else {
             link.out.append(|out| session.seal(&[], out));
@@ -72,8 +74,10 @@ impl Peers {
             false => at_port(link.address, self.port),
         };
         let mut peer = Peer::new(now, who, id, (link.address, listens), token);
+        // The handshake counts as the peer's traffic.
         peer.bytes_in = link.bytes_in;
         peer.bytes_out = link.bytes_out;
+        // Requests that wait for one of these addresses find the peer there.
         for address in &dialled {
             peer.is_also_at(address.ip());
         }

@@ -17,6 +17,7 @@ mod put;
 
 use crate::catalogue::Object;
 use crate::context::Context;
+use crate::events::Event;
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId, PutError, Ticket};
 use crate::output::{ClientOutput, Output};
@@ -105,5 +106,8 @@ impl Publish {
 }
 
 fn answer(cx: &mut Context, exchange: ExchangeId, result: Result<Oid, PutError>) {
+    if let Err(error) = result {
+        cx.events.emit(|| Event::NotPublished { exchange, why: error.into() });
+    }
     cx.out.push_back(Output::Client(ClientOutput::Published(exchange, result)));
 }

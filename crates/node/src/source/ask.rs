@@ -102,6 +102,7 @@ impl Source {
             return;
         };
         pursuit.via = Upstream::Peer(peer, request);
+        // By address, because a router that is not connected yet has no other name.
         pursuit.tried.push(address);
         pursuit.moved = cx.now;
         // Many units may have been overheard, so the peer should send only wanted ones.
@@ -109,6 +110,7 @@ impl Source {
         self.asks.insert((peer, request), id);
         let per_hop = pursuit.is_per_hop(mesh);
         let message = pursuit.message(request, per_hop, mesh.peers.own_id(), from);
+        // Chunks have a connection of their own: it is opened while the peer looks the object up.
         mesh.peers.open_data(cx.now, peer);
         if !mesh.peers.send(cx.now, peer, &Message::Get(Box::new(message))) {
             self.asks.remove(&(peer, request));
@@ -123,6 +125,7 @@ impl Source {
     pub(super) fn ask_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(vouches) = cx.pursuits.get(&id).map(|it| it.is_vouched_for(cx)) else { return };
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
+        // Holes are filled from the origin by range requests, which are transfers of their own.
         if pursuit.quest.goal == Goal::Holes {
             return self.values.push_back(Value::CannotFill(id));
         }
@@ -227,16 +230,17 @@ impl Pursuit {
         own: NodeId,
         from: Option<(Resume, u64)>,
     ) -> Get {
-        let trail = &self.quest.ask.trail;
-        let manifest_credit = trail.manifest_credit.max(MANIFEST_CREDIT);
+        let peer_hops = &self.quest.ask.peer_hops;
+        let manifest_credit = peer_hops.manifest_credit.max(MANIFEST_CREDIT);
         let (resume, manifest_credit) = match from {
             Some((resume, covered)) => (Some(resume), manifest_credit.max(covered)),
-            None => (trail.resume, manifest_credit),
+            None => (peer_hops.resume, manifest_credit),
         };
         Get {
             request,
-            hops: trail.hops - 1,
-            visited: trail.visited.iter().copied().chain([own]).collect(),
+            // `visited` ends loops; this ends chains that are too long to be of use.
+            hops: peer_hops.hops - 1,
+            visited: peer_hops.visited.iter().copied().chain([own]).collect(),
             merge: !self.quest.ask.alone,
             per_hop,
             resume,

@@ -39,7 +39,7 @@ impl Pursuit {
     pub(super) fn is_vouched_for(&self, cx: &Context) -> bool {
         let Some(mesh) = &cx.mesh else { return true };
         let for_peer = matches!(self.quest.ask.asker, Asker::Peer(..));
-        let takes_up = self.quest.ask.trail.resume.is_some();
+        let takes_up = self.quest.ask.peer_hops.resume.is_some();
         !for_peer || (!takes_up && mesh.believes(&mesh.peers.own_key()))
     }
 
@@ -54,7 +54,7 @@ impl Pursuit {
     pub(super) fn choose(&self, cx: &Context, id: FetchId, select: &dyn Select) -> Answer {
         let Some(mesh) = &cx.mesh else { return Answer::Nobody };
         let ask = &self.quest.ask;
-        let wide = ask.trail.hops == 0 || ask.trail.visited.len() >= peer::Get::VISITED_MAX;
+        let wide = ask.peer_hops.hops == 0 || ask.peer_hops.visited.len() >= peer::Get::VISITED_MAX;
         let may = |address| self.may_ask(mesh, address);
         let first = |address| may(address) && !mesh.routes.is_passed_over(cx.now, address);
         let holder = ask.named.and_then(|name| holder(mesh, &name, first));
@@ -102,14 +102,14 @@ impl Pursuit {
     ) -> Query<'a> {
         let per_hop = match self.quest.ask.asker {
             Asker::Client => None,
-            Asker::Peer(..) => Some(self.quest.ask.trail.per_hop),
+            Asker::Peer(..) => Some(self.quest.ask.peer_hops.per_hop),
         };
         Query { id, key: self.quest.ask.key, per_hop, ways: mesh.routes.ways(), may }
     }
 
     /// Whether a node has not been tried yet, and does not wait for this request itself.
     pub(super) fn may_ask(&self, mesh: &Mesh, address: IpAddr) -> bool {
-        let visited = |peer| self.quest.ask.trail.visited.contains(&peer);
+        let visited = |peer| self.quest.ask.peer_hops.visited.contains(&peer);
         !self.tried.contains(&address) && !mesh.peers.at(address).is_some_and(visited)
     }
 
@@ -137,7 +137,7 @@ impl Pursuit {
 pub fn is_per_hop(ask: &Ask, mesh: &Mesh) -> bool {
     match ask.asker {
         Asker::Client => mesh.per_hop(),
-        Asker::Peer(..) => ask.trail.per_hop,
+        Asker::Peer(..) => ask.peer_hops.per_hop,
     }
 }
 

@@ -9,6 +9,7 @@
 //! `patience.rs` for timeouts, `resume.rs` for broken bodies. *Sources:* MeshCache §3, §4.2.1,
 //! §4.3.1; docs/protocol.md ("Messages").
 
+mod announce;
 mod ask;
 mod choose;
 mod end;
@@ -16,7 +17,6 @@ mod patience;
 mod rest;
 mod resume;
 pub mod select;
-mod tell;
 
 use crate::context::Context;
 use crate::hasher::Map;
@@ -102,8 +102,8 @@ impl Source {
     /// Begins a request. A peer is chosen at the transfer's next turn.
     pub fn begin(&mut self, cx: &mut Context, id: FetchId, quest: Quest) {
         let pursuit = Pursuit {
-            to_gateway: quest.ask.trail.to_gateway,
-            sparing: quest.ask.trail.sparing,
+            to_gateway: quest.ask.peer_hops.to_gateway,
+            sparing: quest.ask.peer_hops.sparing,
             via: Upstream::Next,
             tried: Vec::new(),
             previous: None,

@@ -48,15 +48,18 @@ impl Source {
         // time.
         let is_relay_without_route =
             pursuit.via == Upstream::Nobody && pursuit.quest.ask.asker != Asker::Client;
-        let patience =
+        let timeout =
             if is_relay_without_route { RELAY_NO_ROUTE_TIMEOUT } else { NO_ROUTE_TIMEOUT };
-        let lost_route_at = pursuit.lost_route_at.is_some_and(|since| cx.now - since > patience);
-        if lost_route_at && silent > patience {
+        let lost_route_at = pursuit.lost_route_at.is_some_and(|since| cx.now - since > timeout);
+        // Units may still arrive although no route is known: then the transfer lives.
+        if lost_route_at && silent > timeout {
             return self.ends(id, Err(FetchError::NoRoute));
         }
         match pursuit.via {
+            // What is only passed on cannot go on elsewhere.
             Upstream::Nobody if pursuit.quest.goal == Goal::Pass => {}
             Upstream::Nobody => {
+                // Routes may have changed: those that failed are tried again.
                 pursuit.tried.clear();
                 self.ask_next(cx, id);
             }
@@ -77,7 +80,7 @@ impl Source {
         let in_flight = cx.in_flight.has(id);
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let waited = cx.now - pursuit.moved;
-        let patience = HOP_TIMEOUT * self.asked_beside(cx, id, pursuit);
+        let timeout = HOP_TIMEOUT * self.asked_beside(cx, id, pursuit);
         let supplier = pursuit.supplier();
         let awaits = match pursuit.quest.goal {
             Goal::Head => true,
@@ -93,10 +96,11 @@ impl Source {
         if mute && first && self.may_ask_another(cx, id) {
             self.ask_another(cx, id, NextSource::Mute);
         } else if mute && first && may_race {
+            // With no other peer left, the origin may answer sooner than the mute one.
             cx.pursuits.entry(id).and_modify(|pursuit| pursuit.origin_raced = true);
             self.ask_another(cx, id, NextSource::Mute);
         } else if awaits
-            && (silent > patience || waited > HEAD_TIMEOUT)
+            && (silent > timeout || waited > HEAD_TIMEOUT)
             && self.may_ask_another(cx, id)
         {
             self.ask_another(cx, id, NextSource::Silent);

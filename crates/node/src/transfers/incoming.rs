@@ -355,6 +355,7 @@ impl Incoming {
                 }
             }
             let covered = units.last().map_or(at, |(_, unit)| unit.end);
+            // The segment lists nothing at this position: without this the loop would not end.
             if covered <= at {
                 break;
             }

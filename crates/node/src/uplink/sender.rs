@@ -27,6 +27,8 @@ const AHEAD: usize = 2;
 const UNORDERED_MAX: u64 = 512;
 /// Payloads of long flows that are ready or being packed at most, in bytes.
 const UNSENT_MAX: usize = 512 * 1024;
+/// Jobs that pack long flows' batches at one time at most.
+const PACKING_MAX: usize = 2;
 /// Units that are most like a batch's and go into its dictionary at most.
 const ALIKE_MAX: usize = 12;
 /// Bytes of old units around the expected place: before it, and behind the batch's length.
@@ -248,7 +250,7 @@ impl Sender {
         turns.sort_unstable();
         let end = self.oldest_unsent() + UNORDERED_MAX;
         for (_, id) in turns {
-            while self.index.end() < end && self.may_prepare(now, id) {
+            while self.index.end() < end && self.may_prepare(now, id, jobs.len()) {
                 jobs.extend(self.make_batch(id, rate.level()).map(|job| (id, job)));
             }
             self.finish_if_drained(id);
@@ -267,12 +269,14 @@ impl Sender {
         firsts.min().unwrap_or_else(|| self.index.end())
     }
 
-    fn may_prepare(&self, now: Instant, id: u64) -> bool {
+    fn may_prepare(&self, now: Instant, id: u64, new_jobs: usize) -> bool {
         let Some(flow) = self.flows.get(&id).filter(|flow| flow.has_gathered(now)) else {
             return false;
         };
         let is_short = flow.crossed < SHORT && flow.batches.is_empty();
-        let has_room = is_short || self.unsent < UNSENT_MAX;
+        // A short flow's job must not wait behind several long ones.
+        let has_room =
+            is_short || (self.unsent < UNSENT_MAX && self.packing.len() + new_jobs < PACKING_MAX);
         has_room && flow.batches.len() < AHEAD && !flow.units.is_empty() && flow.credit > 0
     }
 

@@ -175,7 +175,7 @@ fn where_the_gateway_has_no_daemon_one_goes_directly() {
 
 #[test]
 fn a_neighbour_without_a_daemon_is_passed_over() {
-    for (port, patience) in [(Port::Refuses, 3), (Port::Hole, 20)] {
+    for (port, timeout) in [(Port::Refuses, 3), (Port::Hole, 20)] {
         let mut mesh = Mesh::asleep(&Plan::default(), &[0, 1]);
         mesh.start(0);
         mesh.start(2);
@@ -185,7 +185,7 @@ fn a_neighbour_without_a_daemon_is_passed_over() {
         let id = mesh.get(2, URL);
         assert!(mesh.client(id).is_ok());
         assert_eq!(mesh.origin.askers(URL), [0], "the gateway was asked");
-        assert!(mesh.took(id) < Duration::from_secs(patience), "{port:?}: {:?}", mesh.took(id));
+        assert!(mesh.took(id) < Duration::from_secs(timeout), "{port:?}: {:?}", mesh.took(id));
         mesh.done();
     }
 }

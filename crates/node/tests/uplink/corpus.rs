@@ -7,11 +7,12 @@ use node::testing::{self, PairEnd, uplink_encoded};
 use node::uplink::{Message, Span};
 use std::path::{Path, PathBuf};
 
+/// What a target does with its input.
+type Check = fn(&[u8]);
+
 fn place(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
 }
-
-type Check = fn(&[u8]);
 
 #[test]
 fn the_corpus_does_no_harm() {

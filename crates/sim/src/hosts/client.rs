@@ -8,7 +8,7 @@ use std::net::SocketAddrV4;
 use std::time::Duration;
 use wire::Instant;
 
-use super::content::{Check, path};
+use super::content::{Check, Source, path};
 use super::discard;
 use super::http::{Malformed, Part, Reader, ResponseHead, request};
 use crate::net::{Event, Host, SocketId};
@@ -59,7 +59,7 @@ pub struct Client {
     name: String,
     origin: SocketAddrV4,
     /// The origin's files are generated from it.
-    seed: u64,
+    source: Source,
     active: Vec<Transfer>,
     done: VecDeque<Got>,
 }
@@ -76,9 +76,9 @@ struct Transfer {
 }
 
 impl Client {
-    /// A client of the origin of this name and address, whose files are generated from `seed`.
-    pub fn new(name: &str, origin: SocketAddrV4, seed: u64) -> Self {
-        Self { name: name.to_owned(), origin, seed, active: Vec::new(), done: VecDeque::new() }
+    /// A client of the origin of this name and address, whose files are generated from `source`.
+    pub fn new(name: &str, origin: SocketAddrV4, source: Source) -> Self {
+        Self { name: name.to_owned(), origin, source, active: Vec::new(), done: VecDeque::new() }
     }
 
     /// Begins a transfer.
@@ -103,7 +103,7 @@ impl Client {
         self.active.push(Transfer {
             socket,
             reader: Reader::new::<ResponseHead>(),
-            check: Check::new(self.seed, ask.file),
+            check: Check::new(self.source, ask.file),
             got,
             until: now + TIMEOUT,
             status: None,

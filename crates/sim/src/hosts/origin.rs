@@ -5,14 +5,14 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::ops::Range;
 use wire::Date;
 
-use super::content::{BLOCK, file, stream};
+use super::content::{BLOCK, Source, Stream, file, stream};
 use super::http::RequestHead;
 
 /// The origin's files.
 #[derive(Clone, Debug)]
 pub struct Files {
     /// Their content is generated from it.
-    pub seed: u64,
+    pub source: Source,
     /// Size of each file in bytes, by its number.
     pub sizes: Vec<u64>,
     /// `max-age` of each response, in seconds.
@@ -35,7 +35,7 @@ impl Files {
         let found = file(request.uri.path()).and_then(|file| Some((file, self.size(file)?)));
         let Some((file, size)) = found else { return Answer::empty(StatusCode::NOT_FOUND, now) };
         let mut answer = Answer::empty(StatusCode::OK, now);
-        let tag = format!("\"{:x}-{file:x}-{size:x}\"", self.seed);
+        let tag = format!("\"{:x}-{file:x}-{size:x}\"", self.source.seed());
         answer.put(header::ETAG, &tag);
         answer.put(header::LAST_MODIFIED, &format_date(self.changed));
         answer.put(header::CACHE_CONTROL, &format!("public, max-age={}", self.max_age_s));
@@ -55,7 +55,7 @@ impl Files {
         let range = range.unwrap_or(0..size);
         answer.put(header::CONTENT_LENGTH, &(range.end - range.start).to_string());
         let is_wanted = request.method == Method::GET;
-        answer.body = is_wanted.then(|| Body::new(self.seed, file, range));
+        answer.body = is_wanted.then(|| Body::new(self.source, file, range));
         answer
     }
 }
@@ -90,13 +90,13 @@ impl Answer {
 /// A range of a file, generated as it is taken.
 #[derive(Debug)]
 pub struct Body {
-    stream: blake3::OutputReader,
+    stream: Stream,
     left: u64,
 }
 
 impl Body {
-    fn new(seed: u64, file: usize, range: Range<u64>) -> Self {
-        let mut stream = stream(seed, file);
+    fn new(source: Source, file: usize, range: Range<u64>) -> Self {
+        let mut stream = stream(source, file);
         stream.set_position(range.start);
         Self { stream, left: range.end - range.start }
     }
@@ -153,7 +153,7 @@ mod tests {
 
     fn ask(fields: &[(&'static str, &str)], path: &str) -> Answer {
         let changed = Date::from_unix(1_700_000_000);
-        let files = Files { seed: 5, sizes: vec![10_000, 3], max_age_s: 60, changed };
+        let files = Files { source: 5.into(), sizes: vec![10_000, 3], max_age_s: 60, changed };
         let field = |(name, value): &(&'static str, &str)| {
             (header::HeaderName::from_static(name), HeaderValue::try_from(*value).unwrap())
         };

@@ -167,6 +167,15 @@ impl Host {
         self.connection(id).map_or(0, Connection::writable)
     }
 
+    /// Whether fewer than `bytes` written bytes are unsent, as with Linux's TCP_NOTSENT_LOWAT. If not,
+    /// [`Event::Writable`] follows once that is so.
+    pub fn wants_more(&mut self, id: SocketId, bytes: usize) -> bool {
+        let Some(socket) = self.sockets.get_mut(id) else { return false };
+        let wants = socket.connection.unsent() < bytes;
+        socket.wants_unsent_below = (!wants).then_some(bytes);
+        wants
+    }
+
     /// The next received bytes, at most `max`; `None` if there are none now.
     pub fn read(&mut self, now: Instant, id: SocketId, max: usize) -> Option<Bytes> {
         self.now = now;
@@ -323,7 +332,11 @@ impl Host {
         }
         while let Some(socket) = self.sockets.first_busy() {
             if let Some(segment) = socket.connection.poll_transmit(self.now) {
-                let (from, to) = (socket.local, socket.remote);
+                let (from, to, id) = (socket.local, socket.remote, socket.id);
+                let unsent = socket.connection.unsent();
+                if socket.wants_unsent_below.take_if(|below| unsent < *below).is_some() {
+                    self.events.push_back(Event::Writable(id));
+                }
                 return Some(Packet { from, to, ttl: self.config.ttl, body: Body::Tcp(segment) });
             }
             let index = socket.id.index;

@@ -1,10 +1,10 @@
 //! Whole pages.
 
-use report::testing::{assert_well_formed, chain};
+use report::testing::{TABLE_MAX, assert_well_formed, chain, table_widths};
 
 use super::*;
 use crate::result::fixtures::{run, transfer};
-use crate::result::{RunResult, Transfer};
+use crate::result::{Gateway, Radio, RunResult, Transfer};
 
 fn page_of(results: &[RunResult], ground: &Ground) -> String {
     let page = compare(results, ground);
@@ -132,4 +132,45 @@ fn the_same_results_give_the_same_bytes() {
     let runs = [run("a", 1, vec![transfer("r1", 5.0)]), run("b", 1, vec![transfer("r2", 9.0)])];
     assert_eq!(compare(&runs, &chain(4)), compare(&runs, &chain(4)));
     assert_eq!(html(&runs[0], &chain(4)), compare(&runs[..1], &chain(4)));
+}
+
+#[test]
+fn tables_fit_a_screen_of_1200_pixels() {
+    let client = "a-client-with-a-name";
+    let mut slow = Transfer {
+        hops: 12,
+        bytes: 1_234_567_890,
+        ttfb_s: 12.345,
+        seconds: 1234.5,
+        bytes_by_source: ["local", "ph-local", "remote", "gateway", "overheard", "repaired"]
+            .map(|it| (it.to_owned(), 123_456_789))
+            .into(),
+        ..transfer(client, 12_345.6)
+    };
+    slow.url = "http://origin/a/rather/long/path/to/a/file-12345.bin".to_owned();
+    let transfers = |rate: f64| vec![Transfer { kbps: rate, ..slow.clone() }; 250];
+    let results: Vec<_> = ["end-to-end", "default", "ph-thcp", "ditto-paper"]
+        .into_iter()
+        .flat_map(|scheme| [1, 2, 9, 10].map(|seed| (scheme, seed)))
+        .map(|(scheme, seed)| RunResult {
+            valid: false,
+            gateway: Gateway {
+                bytes_from_origin: 123_456_789_000,
+                bytes_to_origin: Some(123_456_789_000),
+                bytes_over_air: 123_456_789_000,
+                units_cut: 1 << 30,
+            },
+            radio: Radio {
+                packets_per_file: 123_456.0,
+                airtime_seconds: 12_345.6,
+                ..Radio::default()
+            },
+            ..run(scheme, seed, transfers(12_345.6))
+        })
+        .collect();
+    for page in [page_of(&results, &chain(8)), page_of(&results[..1], &chain(8))] {
+        let widths = table_widths(&page);
+        assert!(!widths.is_empty());
+        assert!(widths.iter().all(|width| *width <= TABLE_MAX), "{widths:?}");
+    }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use node::driver::LinkBuffer;
-use node::driver::links::{DIAL, Farewells, LINGER, Place, Places, room};
+use node::driver::links::{DIAL, Farewells, LINGER, LinkSlot, LinkSlots, room};
 use node::{Input, LinkId, LinkInput, LinkOutput};
 use wire::Instant;
 
@@ -17,7 +17,7 @@ use crate::net::{Host, SocketId};
 /// All connections with peers.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    places: Places,
+    slots: LinkSlots,
     links: BTreeMap<LinkId, LinkState>,
     ids: BTreeMap<SocketId, LinkId>,
     /// Connections that are hung up but not closed.
@@ -32,7 +32,7 @@ pub(super) struct Links {
 
 #[derive(Debug)]
 struct LinkState {
-    place: Place,
+    slot: LinkSlot,
     socket: SocketId,
     buffer: LinkBuffer,
     is_open: bool,
@@ -44,7 +44,7 @@ struct LinkState {
 
 #[derive(Debug)]
 struct Parting {
-    place: Place,
+    slot: LinkSlot,
     buffer: LinkBuffer,
     /// The peer has closed its side.
     is_ended: bool,
@@ -80,21 +80,21 @@ impl Links {
 
     fn dial(&mut self, now: Instant, host: &mut Host, id: LinkId, to: SocketAddr) -> bool {
         let SocketAddr::V4(to) = to else { return false };
-        if !self.places.take(Place::Dialled) {
+        if !self.slots.take(LinkSlot::Dialled) {
             return false;
         }
         let Ok(socket) = host.connect(now, to) else {
-            self.places.release(Place::Dialled);
+            self.slots.release(LinkSlot::Dialled);
             return false;
         };
-        self.add(id, socket, Place::Dialled, false);
+        self.add(id, socket, LinkSlot::Dialled, false);
         self.dials.push_back((now + DIAL, id));
         true
     }
 
-    fn add(&mut self, id: LinkId, socket: SocketId, place: Place, is_open: bool) {
+    fn add(&mut self, id: LinkId, socket: SocketId, slot: LinkSlot, is_open: bool) {
         let link = LinkState {
-            place,
+            slot,
             socket,
             buffer: LinkBuffer::default(),
             is_open,
@@ -114,14 +114,14 @@ impl Links {
         from: SocketAddr,
         inputs: &mut VecDeque<Input>,
     ) {
-        let place = Place::Accepted(from.ip());
-        if !self.places.take(place) {
-            // A simulated host accepts at once, so a connection cannot wait for a place.
+        let slot = LinkSlot::Accepted(from.ip());
+        if !self.slots.take(slot) {
+            // A simulated host accepts at once, so a connection cannot wait for a slot.
             return host.abort(now, socket);
         }
         let id = LinkId::accepted(self.accepted);
         self.accepted += 1;
-        self.add(id, socket, place, true);
+        self.add(id, socket, slot, true);
         inputs.push_back(Input::Link(LinkInput::Accepted(id, from)));
         inputs.push_back(Input::Link(LinkInput::Room(id, room(self.links.len()))));
     }
@@ -168,7 +168,7 @@ impl Links {
         self.forget_parting(socket);
         if let Some(id) = self.ids.remove(&socket) {
             if let Some(link) = self.links.remove(&id) {
-                self.places.release(link.place);
+                self.slots.release(link.slot);
             }
             inputs.push_back(Input::Link(LinkInput::Closed(id)));
         }
@@ -214,11 +214,11 @@ impl Links {
         link.buffer.take(output);
         self.ids.remove(&link.socket);
         if !link.is_open {
-            self.places.release(link.place);
+            self.slots.release(link.slot);
             return host.abort(now, link.socket);
         }
-        let LinkState { place, buffer, is_ended, .. } = link;
-        let parting = Parting { place, buffer, is_ended, until: now + LINGER };
+        let LinkState { slot, buffer, is_ended, .. } = link;
+        let parting = Parting { slot, buffer, is_ended, until: now + LINGER };
         self.parting.insert(link.socket, parting);
         if let Some(oldest) = self.farewells.begin(link.socket) {
             host.abort(now, oldest);
@@ -279,7 +279,7 @@ impl Links {
 
     fn forget_parting(&mut self, socket: SocketId) {
         if let Some(parting) = self.parting.remove(&socket) {
-            self.places.release(parting.place);
+            self.slots.release(parting.slot);
         }
         self.farewells.end(|other| *other == socket);
     }

@@ -1,10 +1,11 @@
-//! A mesh of routers with clients behind them, and the origin behind its gateway.
+//! A mesh of routers with clients behind them, and the origin behind its gateway, with a far end between the two
+//! if the scenario has one.
 //!
 //! *Who calls it:* [`run`](super::run), and workloads of their own, which make clients ask through
 //! [`World::act`] and let time pass through [`World::step`]. *Where to start:* [`Mesh::build`].
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +14,15 @@ use node::Listening;
 use store::Policy;
 use wire::{Date, Instant, Scheme, Selection};
 
+use super::far::Far;
+use super::outside::Outside;
 use super::{EventSink, HTTP_PORT, Router, Settings, StoreSize, way};
+use crate::hosts::content::Source;
 use crate::hosts::{BEGIN, Browser, Client, Files, Origin};
 use crate::net::{self, Host, Interface, Packet};
 use crate::scenario::{self, Intercepts, Scenario, Traffic};
 use crate::world::{AIR, Program, Routes, Tap, Wire, World, address};
 
-/// The origin's host name.
-pub const ORIGIN: &str = "origin";
 /// Peers have this long to meet before the first client asks, …
 const MEET_TIMEOUT: Duration = Duration::from_secs(60);
 /// … and this is how often the loop checks.
@@ -81,7 +83,9 @@ pub enum Member {
     Client(Client),
     /// Clients wired to a router that read pages.
     Browser(Box<Browser>),
-    /// The origin, wired to the gateway.
+    /// The far end of the uplink, wired to the gateway.
+    Far(Box<Far>),
+    /// The origin, wired to the gateway or to the far end.
     Origin(Origin),
 }
 
@@ -93,8 +97,8 @@ pub struct Mesh<'a> {
     pub(super) scenario: &'a Scenario,
     /// The machine of each router's client, by router.
     pub(super) clients: BTreeMap<usize, usize>,
-    /// The origin's machine.
-    pub(super) origin: usize,
+    /// The machine at the outer end of the uplink.
+    pub(super) outer: usize,
     /// Bytes that the gateway had given when the latest request began.
     pub(super) given_before: u64,
 }
@@ -114,8 +118,9 @@ impl<'a> Mesh<'a> {
         let count = scenario.routers.len();
         let variant = scenario.variant;
         let listening = Listening { memory_bytes: OVERHEAR_BYTES, options: variant.overhear() };
-        // Addresses are in this order: stations, the origin, clients.
-        let origin = address(count);
+        let outside = Outside::of(scenario);
+        let own_seed = |machine| scenario::seed(seed, machine, ROUTERS);
+        let far = outside.far_place(own_seed);
         let mut routes = Routes::over(count, scenario.tree_hops());
         let routers = (0..count).map(|router| {
             let intercepts = intercepts(scenario, scheme, router);
@@ -125,7 +130,7 @@ impl<'a> Mesh<'a> {
             }
             let settings = Settings {
                 name: name(scenario, router),
-                seed: scenario::seed(seed, router, ROUTERS),
+                seed: own_seed(router),
                 selection: scheme.selection(),
                 table: way::table(&mut routes, router, scenario.gateway),
                 gateway: scenario.gateway,
@@ -134,12 +139,14 @@ impl<'a> Mesh<'a> {
                 store: options.store,
                 memory_bytes: options.memory_bytes,
                 profile: variant.profile(),
-                names: BTreeMap::from([(ORIGIN.to_owned(), IpAddr::V4(origin))]),
+                names: outside.names(),
+                far: far.filter(|_| router == scenario.gateway),
             };
             Router::new(settings).map(|router| Member::Router(Box::new(router)))
         });
         let host = |machine: usize| {
-            Host::new(config(scenario), &[address(machine)], scenario::seed(seed, machine, HOSTS))
+            let address = outside.address_of(machine);
+            Host::new(config(scenario), &[address], scenario::seed(seed, machine, HOSTS))
         };
         let stations = routers.enumerate().map(|(router, member)| Ok((host(router), member?)));
         let (radio, links) = (scenario.radio.clone(), scenario.links.clone());
@@ -152,23 +159,20 @@ impl<'a> Mesh<'a> {
             world.listen();
         }
         let sizes: Arc<[u64]> = sizes(scenario, seed).into();
-        let files =
-            Files { seed, sizes: sizes.to_vec(), max_age_s: options.max_age_s, changed: CHANGED };
-        let server = Member::Origin(Origin::new(files, HTTP_PORT));
-        let uplink = scenario.uplink.pipes(seed);
-        let origin = world.attach_by(scenario.gateway, uplink, host(count), server);
+        let source = Source::from(seed).with_changed(scenario.changed);
+        let server = server(source, &sizes, options);
+        outside.attach(&mut world, seed, own_seed, host, server);
         let mut clients = BTreeMap::new();
         for (place, receiver) in scenario.receivers.iter().enumerate() {
-            let to = SocketAddrV4::new(address(origin), HTTP_PORT);
-            let client = Client::new(ORIGIN, to, seed);
+            let client = Client::new(scenario.far.origin_name(), outside.server(), source);
             let (wire, client) = match scenario.traffic {
                 Traffic::Pages => readers(scenario, client, *receiver, seed, &sizes),
                 _ => (Wire::LAN, Member::Client(client)),
             };
-            let machine = world.attach(*receiver, wire, host(origin + 1 + place), client);
+            let machine = world.attach(*receiver, wire, host(outside.end() + place), client);
             clients.insert(*receiver, machine);
         }
-        Ok(Self { world, scenario, clients, origin, given_before: 0 })
+        Ok(Self { world, scenario, clients, outer: outside.outer(), given_before: 0 })
     }
 
     /// Shows a run to those who watch it; to be called before anything has happened.
@@ -182,7 +186,8 @@ impl<'a> Mesh<'a> {
         }
     }
 
-    /// Lets time pass until each router is connected to the peer that it will ask, or the timeout ends.
+    /// Lets time pass until each router is connected to the peer that it will ask, and the gateway to its far
+    /// end, or the timeout ends.
     pub fn meet(&mut self, scheme: Scheme) {
         let until = self.world.now() + MEET_TIMEOUT;
         while !self.has_met(scheme) && self.world.now() < until {
@@ -202,6 +207,7 @@ impl<'a> Mesh<'a> {
                 Some(Selection::PhThcp) => next_hop,
             };
             match (self.world.program(router), asked) {
+                (Member::Router(it), _) if !it.has_far_end() => false,
                 (Member::Router(it), Some(asked)) => it.knows(IpAddr::V4(address(asked))),
                 // A router without an engine, or without a peer to ask, has nothing to wait for.
                 _ => true,
@@ -210,9 +216,16 @@ impl<'a> Mesh<'a> {
     }
 }
 
+/// The origin.
+fn server(source: Source, sizes: &[u64], options: Options) -> Member {
+    let files =
+        Files { source, sizes: sizes.to_vec(), max_age_s: options.max_age_s, changed: CHANGED };
+    Member::Origin(Origin::new(files, HTTP_PORT))
+}
+
 /// The interfaces on which a router intercepts connections.
 fn intercepts(scenario: &Scenario, scheme: Scheme, router: usize) -> Vec<Interface> {
-    // The gateway's first wire leads to the origin.
+    // The gateway's first wire leads to the origin or the far end.
     let lan = Interface(if router == scenario.gateway { 2 } else { 1 });
     let Intercepts { mesh, clients } = scenario.intercepts(scheme, router);
     [(mesh, AIR), (clients, lan)].into_iter().filter(|it| it.0).map(|it| it.1).collect()
@@ -263,6 +276,7 @@ impl Program for Member {
             Self::Router(router) => router.start(now, host),
             Self::Client(client) => client.start(now, host),
             Self::Browser(browser) => browser.start(now, host),
+            Self::Far(far) => far.start(now, host),
             Self::Origin(origin) => origin.start(now, host),
             Self::Plain => {}
         }
@@ -273,6 +287,7 @@ impl Program for Member {
             Self::Router(router) => router.handle_event(now, host, event),
             Self::Client(client) => client.handle_event(now, host, event),
             Self::Browser(browser) => browser.handle_event(now, host, event),
+            Self::Far(far) => far.handle_event(now, host, event),
             Self::Origin(origin) => origin.handle_event(now, host, event),
             Self::Plain => {}
         }
@@ -295,6 +310,7 @@ impl Program for Member {
             Self::Router(router) => router.handle_timeout(now, host),
             Self::Client(client) => client.handle_timeout(now, host),
             Self::Browser(browser) => browser.handle_timeout(now, host),
+            Self::Far(far) => far.handle_timeout(now, host),
             Self::Origin(origin) => origin.handle_timeout(now, host),
             Self::Plain => {}
         }
@@ -305,6 +321,7 @@ impl Program for Member {
             Self::Router(router) => router.poll_timeout(),
             Self::Client(client) => client.poll_timeout(),
             Self::Browser(browser) => browser.poll_timeout(),
+            Self::Far(far) => far.poll_timeout(),
             Self::Origin(origin) => origin.poll_timeout(),
             Self::Plain => None,
         }

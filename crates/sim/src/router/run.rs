@@ -10,13 +10,13 @@ use radio::{Report, Station};
 use wire::{Instant, Scheme};
 
 use super::browse::browse;
-use super::mesh::{Member, Mesh, ORIGIN, name};
+use super::mesh::{Member, Mesh, name};
 pub use super::mesh::{Options, RunError, Watchers};
 use crate::hosts::{Ask, BEGIN, Got};
 use crate::net::Host;
 use crate::result::source::{self, BytesBySource, ServedBy};
 use crate::result::{Gateway, Radio, RunResult, Transfer};
-use crate::scenario::{Request, Scenario, Traffic};
+use crate::scenario::{FarEnd, Request, Scenario, Traffic};
 use crate::world::World;
 
 /// Runs a scenario's requests. `ended` is called with each transfer as it ends. `wall_seconds` of the result
@@ -149,9 +149,11 @@ impl Mesh<'_> {
     pub(super) fn snapshot(&self) -> Snapshot {
         let medium = self.world.medium();
         let stations = (0..self.scenario.routers.len()).map(|it| Station(it as u16));
+        let [from_origin, to_origin] = self.world.carried(self.outer);
         Snapshot {
             stations: stations.map(|it| medium.report(it).clone()).collect(),
-            from_origin: self.world.carried(self.origin)[0],
+            from_origin,
+            to_origin,
             ip_packets: self.world.counters().packets_sent,
             units_cut: self.report_of_gateway().units_cut,
             at: self.world.now(),
@@ -163,6 +165,7 @@ impl Mesh<'_> {
 pub(super) struct Snapshot {
     stations: Vec<Report>,
     from_origin: u64,
+    to_origin: u64,
     ip_packets: u64,
     units_cut: u64,
     at: Instant,
@@ -182,7 +185,11 @@ pub(super) fn transfer(
     Transfer {
         client: scenario.routers[request.receiver].name.clone(),
         hops: scenario.hops(request.receiver),
-        url: format!("http://{ORIGIN}{}", crate::hosts::content::path(request.file)),
+        url: format!(
+            "http://{}{}",
+            scenario.far.origin_name(),
+            crate::hosts::content::path(request.file)
+        ),
         bytes: got.bytes,
         ttfb_s: got.first_byte.unwrap_or_default().as_secs_f64(),
         seconds,
@@ -216,7 +223,8 @@ pub(super) fn result(
         began_unix_s: BEGIN.as_unix() as f64 + before.at.as_nanos() as f64 / 1e9,
         gateway: Gateway {
             bytes_from_origin: after.from_origin - before.from_origin,
-            bytes_to_origin: None,
+            bytes_to_origin: (scenario.far == FarEnd::Pair)
+                .then(|| after.to_origin - before.to_origin),
             bytes_over_air: of_gateway(after) - of_gateway(before),
             units_cut: after.units_cut - before.units_cut,
         },

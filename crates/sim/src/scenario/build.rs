@@ -118,6 +118,7 @@ impl<'a> Builder<'a> {
             far: settings.uplink.far,
             traffic: settings.traffic,
             workload,
+            changed: settings.changed,
             load: load(settings),
             browsing: browsing(settings),
             tcp: tcp(settings),

@@ -35,7 +35,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Spec> + Clone {
 }
 
 /// Every key but those of [`wired`].
-static KEYS: [Spec; 70] = [
+static KEYS: [Spec; 71] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -154,6 +154,13 @@ static KEYS: [Spec; 70] = [
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Whole(FILES, |it| &mut it.files),
+    },
+    Spec {
+        name: "changed",
+        meaning: "share of each file's pieces of 64 bytes that differ from the file before; 1: files have nothing in common",
+        layouts: &[],
+        traffic: FILES_ONLY,
+        slot: Slot::Number(0.0..=1.0, |it| &mut it.changed),
     },
     Spec {
         name: "readers",

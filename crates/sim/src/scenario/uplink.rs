@@ -46,6 +46,16 @@ pub enum FarEnd {
     Pair,
 }
 
+impl FarEnd {
+    /// The origin's host name. A far end is asked for no name without a dot, which only a site would know.
+    pub fn origin_name(self) -> &'static str {
+        match self {
+            Self::None => "origin",
+            Self::Pair => "origin.example",
+        }
+    }
+}
+
 impl Choice for FarEnd {
     const ALL: &'static [(Self, &'static str)] = &[(Self::None, "none"), (Self::Pair, "pair")];
 }

@@ -8,8 +8,8 @@
 //! [`World::attach`], [`World::run`].
 //!
 //! Each machine has one TCP/IP stack ([`Host`]). The first machines are the medium's stations, in its order.
-//! Each further machine is connected to a station by a wire: a client to its router, the origin to the
-//! gateway. Packets go hop by hop along shortest paths, which change only with the links (`motion.rs`); see
+//! Each further machine is connected by a wire to an earlier one, its parent: a client to its router, the origin
+//! to the gateway or to the far end of its uplink. So each station is the root of a tree of wires. Packets go hop by hop along shortest paths, which change only with the links (`motion.rs`); see
 //! `packets.rs`.
 
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ mod tests;
 mod times;
 mod watch;
 
-pub use address::{MACHINES_MAX, address, machine};
+pub use address::{MACHINES_MAX, address, machine, outside};
 pub use arrivals::Arrivals;
 pub use counters::{Counters, Drops};
 pub use experiment::{Fetching, HOPS_MAX, Setup, flows_of, run, world};
@@ -50,7 +50,8 @@ pub use times::Times;
 pub use watch::Tap;
 use watch::Watch;
 
-/// A station's interface on the mesh; its wires have the next numbers.
+/// A station's interface on the mesh; its wires have the next numbers. A wired machine has no such interface:
+/// the wire to its parent is its first, and wires to others have the next numbers.
 pub const AIR: Interface = Interface(0);
 
 /// A wire that is the same in both directions and loses nothing.
@@ -79,7 +80,7 @@ pub struct World<P> {
     stations: usize,
     routes: Routes,
     machines: Vec<Machine<P>>,
-    /// Two for each wire: the one from the station, then the one to it.
+    /// Two for each wire: the one from the parent, then the one to it.
     ends: Vec<End>,
     /// Due times of machines, then of wires' ends, then of link changes.
     due: TimerQueue,
@@ -100,18 +101,18 @@ pub struct World<P> {
 struct Machine<P> {
     host: Host,
     program: P,
-    /// The machine's wire; `None` for a station.
+    /// The wire to the machine's parent; `None` for a station.
     wired: Option<Wired>,
-    /// Number of wires at the machine, if it is a station.
+    /// Number of wires at the machine.
     wires: u16,
 }
 
 /// The wire of a machine that is not a station.
 #[derive(Clone, Copy, Debug)]
 struct Wired {
-    /// The station at the other end.
-    station: usize,
-    /// Index of the station's end of the wire. This machine's end has the next index.
+    /// The machine at the other end, a station or one that was attached earlier.
+    parent: usize,
+    /// Index of the parent's end of the wire. This machine's end has the next index.
     end: usize,
 }
 
@@ -160,41 +161,41 @@ impl<P: Program> World<P> {
         }
     }
 
-    /// Adds a machine on a wire to a station, before the world's first step; returns its index.
+    /// Adds a machine on a wire to its parent, before the world's first step; returns its index.
     ///
-    /// The station gets an interface for the wire: its first wire is interface 1, its second 2, and so on. On
-    /// the new machine the wire is interface 1. Packets to the machine's address, and all packets that it
+    /// The parent gets an interface for the wire: a station's first wire is interface 1, its second 2, and so
+    /// on. On the new machine the wire is interface 1. Packets to the machine's address, and all packets that it
     /// sends, go over the wire.
     ///
     /// # Panics
     ///
-    /// If there is no such station, or the world has already made a step.
-    pub fn attach(&mut self, station: usize, wire: Wire, host: Host, program: P) -> usize {
+    /// If there is no such parent, or the world has already made a step.
+    pub fn attach(&mut self, parent: usize, wire: Wire, host: Host, program: P) -> usize {
         let pipe = || Pipe::new(wire.bits_per_second, wire.delay, wire.packets_max);
-        self.attach_by(station, [pipe(), pipe()], host, program)
+        self.attach_by(parent, [pipe(), pipe()], host, program)
     }
 
-    /// As [`Self::attach`], by a wire of these two directions: from the station, and to it.
+    /// As [`Self::attach`], by a wire of these two directions: from the parent, and to it.
     ///
     /// # Panics
     ///
-    /// If there is no such station, or the world has already made a step.
+    /// If there is no such parent, or the world has already made a step.
     pub fn attach_by(
         &mut self,
-        station: usize,
+        parent: usize,
         wire: [Pipe<Packet>; 2],
         host: Host,
         program: P,
     ) -> usize {
         assert!(
-            !self.started && station < self.stations,
-            "machines hang on stations from the start"
+            !self.started && parent < self.machines.len(),
+            "machines hang on earlier ones from the start"
         );
         let machine = self.machines.len();
-        let wires = &mut self.machines[station].wires;
+        let wires = &mut self.machines[parent].wires;
         *wires += 1;
-        let wired = Wired { station, end: self.ends.len() };
-        for (pipe, (to, interface)) in wire.into_iter().zip([(machine, 1), (station, *wires)]) {
+        let wired = Wired { parent, end: self.ends.len() };
+        for (pipe, (to, interface)) in wire.into_iter().zip([(machine, 1), (parent, *wires)]) {
             let interface = Interface(interface);
             self.ends.push(End { pipe, bytes: 0, to, interface });
         }
@@ -295,7 +296,7 @@ impl<P: Program> World<P> {
         &self.medium
     }
 
-    /// Bytes that a wired machine's wire has delivered to its station, and to the machine.
+    /// Bytes that a wired machine's wire has delivered to its parent, and to the machine.
     pub fn carried(&self, machine: usize) -> [u64; 2] {
         let carried = self.machines[machine]
             .wired
@@ -303,7 +304,7 @@ impl<P: Program> World<P> {
         carried.unwrap_or_default()
     }
 
-    /// Packets that a wired machine's wire has lost on the way to its station, and to the machine.
+    /// Packets that a wired machine's wire has lost on the way to its parent, and to the machine.
     pub fn lost(&self, machine: usize) -> [u64; 2] {
         let lost = self.machines[machine]
             .wired

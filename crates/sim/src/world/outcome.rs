@@ -135,4 +135,36 @@ mod tests {
         let stats = over_seeds(&[run(1.0), run(3.0)]);
         assert_eq!(stats[0], ("goodput_kbps", Stat { mean: 2.0, sd: 2_f64.sqrt() }));
     }
+
+    #[test]
+    fn a_page_of_runs_fits_a_screen_of_1200_pixels() {
+        let fetches = Fetches { count: 123_456, mean_s: 12.3, p50_s: 12.3, p95_s: 123.4 };
+        let fetching = Outcome {
+            goodput_kbps: 54_321.0,
+            retry_drops: 123_456,
+            queue_drops: 123_456,
+            queue_drops_source: 123_456,
+            queue_drops_relays: 123_456,
+            expired: 123_456,
+            data_frames: 12_345_678,
+            data_fail_share: 0.1234,
+            fetches: Some(fetches),
+            ..Outcome::default()
+        };
+        let flowing =
+            Outcome { delay_variation_ms: Some(123.4), fetches: None, ..fetching.clone() };
+        for outcome in [fetching, flowing] {
+            let over_seeds = over_seeds(std::slice::from_ref(&outcome)).into_iter();
+            let values = outcome.figures().into_iter().map(|(_, value)| value).collect();
+            let figures = report::Figures {
+                over_seeds: over_seeds.map(|(name, it)| (name, [it.mean, it.sd])).collect(),
+                runs: vec![("seed\u{a0}100".to_owned(), values)],
+                ..report::Figures::default()
+            };
+            let page = report::figures(&figures, &report::testing::chain(3));
+            let widths = report::testing::table_widths(&page);
+            assert!(widths.len() > 1);
+            assert!(widths.iter().all(|it| *it <= report::testing::TABLE_MAX), "{widths:?}");
+        }
+    }
 }

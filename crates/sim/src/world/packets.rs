@@ -64,15 +64,20 @@ impl<P: Program> World<P> {
             self.counters.drops.no_route += 1;
             return;
         };
-        let wired = self.machines[to].wired;
-        match (self.machines[from].wired, wired) {
-            _ if from == to => self.arrived.push_back((to, AIR, packet)),
-            (Some(Wired { end, .. }), _) => self.send_by_wire(end + 1, packet),
-            (None, Some(Wired { station, end })) if station == from => {
-                self.send_by_wire(end, packet);
+        if from == to {
+            return self.arrived.push_back((to, AIR, packet));
+        }
+        // Down the tree if `from` is on the way from `to` to its station, else up, else over the air.
+        let mut station = to;
+        while let Some(Wired { parent, end }) = self.machines[station].wired {
+            if parent == from {
+                return self.send_by_wire(end, packet);
             }
-            (None, Some(Wired { station, .. })) => self.send_by_air(from, station, packet),
-            (None, None) => self.send_by_air(from, to, packet),
+            station = parent;
+        }
+        match self.machines[from].wired {
+            Some(Wired { end, .. }) => self.send_by_wire(end + 1, packet),
+            None => self.send_by_air(from, station, packet),
         }
     }
 
@@ -158,7 +163,9 @@ impl<P: Program> World<P> {
 
 /// The first station on a packet's route.
 fn entered<P>(machines: &[Machine<P>], packet: &Packet) -> Station {
-    let sender = machine(*packet.from.ip()).unwrap_or_default();
-    let wired = machines.get(sender).and_then(|it| it.wired);
-    Station(wired.map_or(sender, |it| it.station) as u16)
+    let mut at = machine(*packet.from.ip()).unwrap_or_default();
+    while let Some(wired) = machines.get(at).and_then(|it| it.wired) {
+        at = wired.parent;
+    }
+    Station(at as u16)
 }

@@ -106,6 +106,23 @@ fn machines_on_wires_reach_each_other_over_the_air() {
 }
 
 #[test]
+fn machines_on_wires_may_have_machines_on_wires() {
+    let mut world = chain(vec![Talker::default(), Talker::default()]);
+    let far = world.attach(1, Wire::LAN, host(2), Talker::default());
+    let origin = world.attach(far, Wire::LAN, host(3), listener());
+    let other = world.attach(far, Wire::LAN, host(4), talker(to(origin)));
+    let client = world.attach(0, Wire::LAN, host(5), talker(to(origin)));
+    world.run(seconds(2));
+    for asker in [other, client] {
+        assert_eq!(world.program(asker).heard.len(), 1);
+    }
+    assert_eq!(world.program(origin).heard.len(), 2);
+    // One of the two has passed the air and the far machine's own wire.
+    assert_eq!((world.counters().packets_sent, world.carried(far)), (2, [33, 33]));
+    assert_eq!((world.carried(origin), world.carried(other)), ([66, 66], [33, 33]));
+}
+
+#[test]
 fn a_wire_may_differ_in_its_directions_and_lose_packets() {
     let pipe = |bits_per_second| Pipe::new(bits_per_second, Duration::ZERO, 10);
     let mut world = chain(vec![listener()]);

@@ -83,7 +83,7 @@ pub(super) fn paper() -> Figures {
 }
 
 /// The objective: the weighted sum of distances from the paper's figures, in percentage points.
-pub(super) fn misfit(figures: &Figures) -> f64 {
+pub(super) fn objective(figures: &Figures) -> f64 {
     let each = figures.iter().zip(paper()).zip(WEIGHTS);
     each.map(|((ours, paper), weight)| weight * (ours - paper).abs()).sum()
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::expect;
 use super::ground::{Ground, Places, ROUTERS};
 use super::objective::{
-    FIGURES, Figures, MEANINGS, Observed, Table, figures, misfit, paper, shares_off,
+    FIGURES, Figures, MEANINGS, Observed, Table, figures, objective, paper, shares_off,
 };
 use super::search::{Spot, out_of_hearing_m, search};
 use crate::ditto::observe::{WAYS, Way};
@@ -23,7 +23,7 @@ const SERIES: &str = "places";
 const DRAWS: u32 = 120;
 /// The number of rotations of one or two routers that are tried to improve a draw.
 pub(super) const TURNS: usize = 3_000;
-/// The expected misfit, in percentage points, above which a draw is not simulated.
+/// The expected objective, in percentage points, above which a draw is not simulated.
 const PROMISING: f64 = 80.0;
 /// Values of `overhear_m` to simulate, in metres relative to the value that is expected to be best.
 const AROUND_M: [f64; 3] = [-2.0, 0.0, 2.0];
@@ -96,10 +96,10 @@ fn try_out(draw: u32, spot: &Spot, seed: u64, extent: Extent) -> Result<Vec<Vec<
     let far_m = |overhear_m| out_of_hearing_m(&ground, &spot.places, overhear_m);
     let row = |overhear_m, is_simulated, figures: &Figures| {
         let head = [overhear_m, f64::from(u8::from(is_simulated)), far_m(overhear_m)];
-        head.iter().chain(figures).copied().chain([misfit(figures)]).collect()
+        head.iter().chain(figures).copied().chain([objective(figures)]).collect()
     };
     let mut rows = vec![row(spot.overhear_m, false, &expected)];
-    if draw == 0 || spot.misfit <= PROMISING {
+    if draw == 0 || spot.objective <= PROMISING {
         let values = AROUND_M.map(|it| spot.overhear_m + it);
         for overhear_m in if extent == Extent::Full { &values[..] } else { &values[1..2] } {
             let table = simulate(&ground, &spot.places, *overhear_m, seed, extent)?;
@@ -166,7 +166,7 @@ struct Tried {
     draw: u32,
     overhear_m: f64,
     figures: [Estimate; FIGURES.len()],
-    misfit: f64,
+    objective: f64,
     /// Whether router 7 is in the range of all three senders.
     hears: bool,
 }
@@ -195,20 +195,20 @@ impl Tried {
             shares_off(&means(one)).total_cmp(&shares_off(&means(other)))
         })?;
         let hears = ran().all(|it| metres[it] != overhear_m || far_m[it] == 0.0);
-        let misfit = misfit(&means(&figures));
-        Some(Self { draw: x as u32, overhear_m, figures, misfit, hears })
+        let objective = objective(&means(&figures));
+        Some(Self { draw: x as u32, overhear_m, figures, objective, hears })
     }
 }
 
 fn summarise(samples: &Samples) -> Findings {
     let xs = samples.xs(SCENARIO).into_iter();
     let mut tried: Vec<_> = xs.filter_map(|x| Tried::new(samples, x)).collect();
-    tried.sort_by(|a, b| b.hears.cmp(&a.hears).then(a.misfit.total_cmp(&b.misfit)));
+    tried.sort_by(|a, b| b.hears.cmp(&a.hears).then(a.objective.total_cmp(&b.objective)));
     let own = tried.iter().find(|it| it.draw == 0);
     let best = tried.iter().find(|it| it.draw > 0);
     let list = tried.iter().filter(|it| it.draw > 0 && it.hears).map(|it| {
-        let Tried { draw, overhear_m, misfit, .. } = it;
-        format!("draw {draw}: {misfit:.1} points off at {overhear_m} m")
+        let Tried { draw, overhear_m, objective, .. } = it;
+        format!("draw {draw}: {objective:.1} points off at {overhear_m} m")
     });
     Findings {
         pictures: Vec::new(),
@@ -245,7 +245,7 @@ fn rows(tried: &Tried) -> Vec<Comparison> {
         let expected = if paper > 0.0 { Expectation::Figure(paper) } else { Expectation::Nothing };
         row(what, ours, "%", expected)
     });
-    let off = row("misfit", Estimate::of(&[tried.misfit]), "points", Expectation::Nothing);
+    let off = row("misfit", Estimate::of(&[tried.objective]), "points", Expectation::Nothing);
     figures.chain([off]).collect()
 }
 

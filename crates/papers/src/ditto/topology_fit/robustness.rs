@@ -22,7 +22,7 @@ use sim::scenario::{Router, Scenario};
 const PANEL: &str = "map21 one by one";
 const GAINS: [[&str; 2]; 2] = [["ditto", "end-to-end"], ["ditto", "on-path"]];
 
-/// The draws of `ditto-places` with the smallest expected misfit, best first, each with its `overhear_m`. For
+/// The draws of `ditto-places` with the smallest expected objective, best first, each with its `overhear_m`. For
 /// draw 93 that is the scenario's; for other simulated draws the nearest value; for the rest 2 m below the
 /// expected value, as it was for nearly all simulated draws.
 const FITTING: [(u32, f64); 24] = [

@@ -6,7 +6,7 @@ use std::f64::consts::TAU;
 
 use super::expect;
 use super::ground::{Ground, Places, ROUTERS, distance_m};
-use super::objective::{Figures, STREAMS, misfit, shares_off};
+use super::objective::{Figures, STREAMS, objective, shares_off};
 use sim::scenario;
 
 /// The number of the random stream from which places are drawn, among the streams of a seed.
@@ -19,7 +19,7 @@ pub(super) const OVERHEAR_M: [f64; 8] = [76.0, 80.0, 84.0, 88.0, 92.0, 96.0, 100
 const SENDERS: [u8; 3] = [11, 30, 13];
 /// The value of `overhear_m` at which router 7 must hear all [`SENDERS`] in a new draw.
 const HEARING_M: f64 = 92.0;
-/// The penalty, in points, if router 7 does not hear all [`SENDERS`]. It exceeds any misfit.
+/// The penalty, in points, if router 7 does not hear all [`SENDERS`]. It exceeds any value of the objective.
 const OUT_OF_HEARING: f64 = 1e4;
 /// The share of steps that rotate two routers.
 const PAIRS: f64 = 0.3;
@@ -28,17 +28,17 @@ const ANYWHERE: f64 = 0.3;
 /// The largest angle of all other rotations, in radians.
 const SMALL: f64 = 0.5;
 
-/// Places, and their expected misfit.
+/// Places, and their expected objective.
 #[derive(Clone, Debug)]
 pub(super) struct Spot {
     pub places: Places,
     /// The value of `overhear_m` at which the two shares of observers are nearest to the paper's.
     pub overhear_m: f64,
-    /// The expected misfit at this value of `overhear_m`, in points.
-    pub misfit: f64,
+    /// The expected objective at this value of `overhear_m`, in points.
+    pub objective: f64,
 }
 
-/// Draws places, then tries `turns` rotations of one or two routers, and keeps those that reduce the misfit.
+/// Draws places, then tries `turns` rotations of one or two routers, and keeps those that reduce the objective.
 pub(super) fn search(ground: &Ground, seed: u64, turns: usize) -> Spot {
     let mut chance = Chance::new(seed);
     let mut angles = chance.draw(ground);
@@ -54,7 +54,7 @@ pub(super) fn search(ground: &Ground, seed: u64, turns: usize) -> Spot {
             continue;
         }
         let spot = Spot::near(ground, &places, best.overhear_m);
-        if spot.misfit < best.misfit {
+        if spot.objective < best.objective {
             (best, angles) = (spot, turned);
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn search(ground: &Ground, seed: u64, turns: usize) -> Spot {
 }
 
 impl Spot {
-    /// These places with their expected misfit.
+    /// These places with their expected objective.
     pub fn at(ground: &Ground, places: &Places) -> Self {
         Self::among(ground, places, &OVERHEAR_M)
     }
@@ -84,8 +84,8 @@ impl Spot {
         }
         let (overhear_m, figures) = best.unwrap_or_default();
         let far_m = out_of_hearing_m(ground, places, overhear_m);
-        let misfit = if far_m > 0.0 { OUT_OF_HEARING + far_m } else { misfit(&figures) };
-        Self { places: *places, overhear_m, misfit }
+        let objective = if far_m > 0.0 { OUT_OF_HEARING + far_m } else { objective(&figures) };
+        Self { places: *places, overhear_m, objective }
     }
 }
 

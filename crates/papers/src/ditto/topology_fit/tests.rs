@@ -2,7 +2,7 @@
 
 use super::expect;
 use super::ground::{Ground, Places, RANGE_M, ROUTERS, distance_m};
-use super::objective::{FIGURES, Observed, Table, figures, misfit, paper, shares_off};
+use super::objective::{FIGURES, Observed, Table, figures, objective, paper, shares_off};
 use super::pick::{COLUMNS, own};
 use super::search::{out_of_hearing_m, search};
 use sim::scenario::Scenario;
@@ -76,9 +76,9 @@ fn figures_of_observers_who_are_all_alike() {
     assert!(ours.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{ours:?}");
     assert_eq!(shares_off(&ours), 85.0);
     // 2 × (60 + 25 + 0) + 40 + 40 + 15 + 20 + 10 + 40.
-    assert!((misfit(&ours) - 335.0).abs() < 1e-9);
+    assert!((objective(&ours) - 335.0).abs() < 1e-9);
     assert_eq!(figures(&ground, &all(Observed::default()))[9], 100.0);
-    assert_eq!(misfit(&paper()), 0.0);
+    assert_eq!(objective(&paper()), 0.0);
 }
 
 /// On a link without losses a frame is sent once, and heard or not.
@@ -115,5 +115,5 @@ fn a_draw_is_the_same_again_and_turns_better_it() {
     assert!(better.iter().zip(&again).all(|(one, other)| one.places == other.places));
     assert_ne!(drawn[0].places, drawn[1].places);
     assert!(better.iter().all(|it| ground.all_stand(&it.places)));
-    assert!(better.iter().zip(&drawn).any(|(turned, drawn)| turned.misfit < drawn.misfit));
+    assert!(better.iter().zip(&drawn).any(|(turned, drawn)| turned.objective < drawn.objective));
 }

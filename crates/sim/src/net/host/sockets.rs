@@ -25,6 +25,8 @@ pub struct Socket {
     pub reported_closed: bool,
     /// The last write did not fit.
     pub wants_room: bool,
+    /// If the program waits for this, the bytes that may be unsent then.
+    pub wants_unsent_below: Option<usize>,
     /// It is in the list of connections that may have something to send.
     pub busy: bool,
 }
@@ -106,6 +108,7 @@ impl Sockets {
             reported_peer_closed: false,
             reported_closed: false,
             wants_room: false,
+            wants_unsent_below: None,
             busy: false,
         }));
         self.by_addresses.insert(key(local, remote), index);

@@ -204,6 +204,11 @@ impl Connection {
         if self.fin_wanted || self.end.is_some() { 0 } else { self.output.room() }
     }
 
+    /// Number of bytes that are written and were never sent.
+    pub fn unsent(&self) -> usize {
+        self.output.len().saturating_sub(self.sent.wrapping_sub(self.una)) as usize
+    }
+
     /// The next bytes received in order, at most `max`.
     pub fn read(&mut self, max: usize) -> Option<Bytes> {
         let piece = self.input.read(max)?;

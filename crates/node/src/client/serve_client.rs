@@ -46,7 +46,7 @@ impl Client {
     pub fn go_on(&mut self, cx: &mut Context, id: ExchangeId, before: Option<u64>) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let incoming = match &mut exchange.state {
-            State::PeerReader(_) => return self.supplies.supply(cx, id, &mut self.values),
+            State::PeerReader(_) => return self.peer_readers.supply(cx, id, &mut self.values),
             State::ClientReader(client_reader) => {
                 let incoming = client_reader.source.incoming();
                 let pursuit = incoming.and_then(|fetch| cx.pursuits.get(&fetch));
@@ -95,7 +95,7 @@ impl Client {
 
     /// The response is complete.
     pub fn finish(&mut self, cx: &mut Context, id: ExchangeId) {
-        if !self.supplies.end(cx, id, Outcome::Complete) {
+        if !self.peer_readers.end(cx, id, Outcome::Complete) {
             self.reading(cx, id).remember();
             cx.out.push_back(Output::Client(ClientOutput::Finish(id)));
         }
@@ -120,13 +120,13 @@ impl Client {
         if !cx.exchanges.contains_key(&id) {
             return;
         }
-        if !self.supplies.end(cx, id, Outcome::Truncated) {
+        if !self.peer_readers.end(cx, id, Outcome::Truncated) {
             cx.out.push_back(Output::Client(ClientOutput::Abort(id)));
         }
         // Loose bytes for a peer belong to its request: that one ends too.
         let of = cx.exchanges.get(&id).filter(|exchange| exchange.flows());
         let told = of.and_then(|exchange| exchange.peer());
-        let told = told.and_then(|(peer, request)| self.supplies.get(peer, request));
+        let told = told.and_then(|(peer, request)| self.peer_readers.get(peer, request));
         self.close_exchange(cx, id, RequestEnd::Broken);
         if let Some(told) = told {
             self.leave(cx, told, RequestEnd::Broken);
@@ -152,14 +152,14 @@ impl Client {
     fn close_exchange(&mut self, cx: &mut Context, id: ExchangeId, how: RequestEnd) {
         let incoming = cx.exchanges.reads_growing(id);
         let exchange = cx.exchanges.remove(&id);
-        self.supplies.budget.end(id);
+        self.peer_readers.budget.end(id);
         let of_peer = exchange.as_ref().is_some_and(|exchange| exchange.peer().is_some());
         if let Some(exchange) = &exchange {
             cx.in_flight.leave(id);
             // A peer's loose bytes are an exchange of their own, which may end while units before
             // them are still being sent.
             if !exchange.flows() {
-                exchange.peer().and_then(|request| self.supplies.requests.remove(&request));
+                exchange.peer().and_then(|request| self.peer_readers.requests.remove(&request));
             }
             if let Some(flow) = exchange.flow() {
                 self.leave(cx, flow, how);
@@ -224,6 +224,8 @@ impl Reading<'_> {
     /// Takes bytes from an object that is still being fetched, up to what has arrived.
     fn step_growing(&mut self, fetch: FetchId, position: u64, count: u64) -> Step {
         let Some(incoming) = self.cx.transfers.get(&fetch) else { return Step::Abort };
+        // A length that only a peer has told may be false: the last byte waits for proof (decision
+        // 0023).
         let end = incoming.frontier().min(incoming.limit());
         if position >= end {
             return Step::Wait;
@@ -260,6 +262,7 @@ impl Reading<'_> {
         let State::ClientReader(client_reader) = &mut exchange.state else { return Step::Wait };
         let Some(cursor) = &client_reader.cursor else { return Step::Wait };
         let (entry, offset) = (cursor.segment.entries[cursor.entry], cursor.offset);
+        // Units read ahead may have been skipped, because they arrived another way.
         while client_reader.ahead.front().is_some_and(|(ahead, _)| *ahead != entry.id) {
             client_reader.ahead.pop_front();
         }
@@ -267,6 +270,7 @@ impl Reading<'_> {
         let mut clear = client_reader.clear.take().filter(|(of, _)| *of == entry);
         if clear.is_none() {
             let ahead = client_reader.ahead.front().map(|(_, bytes)| bytes.clone());
+            // First what was read for this reader: the cache may have evicted it already.
             if let Some(unit) = ahead.or_else(|| self.cx.chunks.get(&entry.id)) {
                 let opened = self.cx.opener.unseal(self.cx.sealer.as_ref(), &entry, unit);
                 clear = opened.map(|unit| (entry, unit));
@@ -279,6 +283,7 @@ impl Reading<'_> {
             let from = (position - cursor.offset) as usize;
             let to = unit.len().min(from + count as usize);
             let bytes = unit.slice(from..to);
+            // Where the bytes came from is asked now, because an eviction forgets it.
             if self.cx.ear.is_some()
                 && self.cx.chunks.provenance(&entry.id) == Some(Provenance::Overheard)
             {
@@ -292,6 +297,7 @@ impl Reading<'_> {
             }
             return Step::Send(bytes);
         }
+        // The disk reads a run of units at once, as far as the client can take them.
         let units = cursor.entries().iter().map(|entry| (entry.id, entry.length));
         let wanted = self.cx.chunks.want(
             units,
@@ -302,6 +308,7 @@ impl Reading<'_> {
             &mut self.cx.out,
         );
         client_reader.waits = wanted;
+        // The unit is gone from the store: peers or the origin still have it.
         if !wanted {
             let unit = Unit::listed(&entry, offset + u64::from(entry.length));
             self.values.push_back(Value::Missing(self.id, (entry.id, unit)));
@@ -367,8 +374,8 @@ impl Reading<'_> {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
         let Some((peer, request)) = exchange.peer() else { return };
         self.cx.report.relayed_opaque_bytes += bytes.len() as u64;
-        let mut offset = exchange.ask.trail.given;
-        exchange.ask.trail.given += bytes.len() as u64;
+        let mut offset = exchange.ask.peer_hops.given;
+        exchange.ask.peer_hops.given += bytes.len() as u64;
         for part in bytes.chunks(Message::BYTES_MAX) {
             self.cx.say(peer, Message::Bytes(request, offset, part.to_vec()));
             offset += part.len() as u64;
@@ -397,6 +404,7 @@ impl Reading<'_> {
             repaired_bytes: repaired,
             source: source.map(|hello| hello.name.clone()).unwrap_or_default(),
         };
+        // The oldest makes room: the list is for a person who looks at it.
         if self.cx.report.recent.len() >= RECENT_MAX {
             self.cx.report.recent.remove(0);
         }

@@ -10,7 +10,7 @@ use wire::peer::{ChunkHead, Message, Outcome, Request};
 use wire::{ChunkId, NodeId, RecordId};
 
 /// Peers' requests; see the module.
-pub struct Supplies {
+pub struct PeerReaders {
     /// The exchange of each peer's request.
     pub requests: BTreeMap<(NodeId, Request), ExchangeId>,
     /// The memory that peers' requests take.
@@ -19,7 +19,7 @@ pub struct Supplies {
     pub last_turn: ExchangeId,
 }
 
-impl Supplies {
+impl PeerReaders {
     /// No requests yet; `memory_bytes` is the budget of the whole node.
     pub fn new(memory_bytes: u64) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Supplies {
     pub fn begin(&self, cx: &mut Context, id: ExchangeId, source: Source, record: RecordId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let Some((peer, _)) = exchange.peer() else { return };
-        let peer_reader = PeerReader::new(peer, &exchange.ask.trail, source, record, cx.now);
+        let peer_reader = PeerReader::new(peer, &exchange.ask.peer_hops, source, record, cx.now);
         exchange.state = State::PeerReader(Box::new(peer_reader));
         cx.turns.ready(id);
     }

@@ -1,6 +1,6 @@
 //! Serves peers: sends them heads, segments of manifests, and the units that they want.
 
-use super::supplies::Supplies;
+use super::peer_readers::PeerReaders;
 use super::{Client, Value, Values};
 use crate::catalogue::Signed;
 use crate::chunks::Unit;
@@ -54,16 +54,16 @@ impl Client {
         detail: &str,
     ) {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
-        let confirmed = exchange.ask.trail.have == Some(record.id);
-        let upstream = exchange.ask.trail.upstream.clone();
+        let confirmed = exchange.ask.peer_hops.have == Some(record.id);
+        let upstream = exchange.ask.peer_hops.upstream.clone();
         let length = Some(record.length);
-        if !self.supplies.say_head(cx, id, record, length, confirmed, (detail, &upstream)) {
+        if !self.peer_readers.say_head(cx, id, record, length, confirmed, (detail, &upstream)) {
             // The head is larger than any message may be: the peer has to ask elsewhere.
             self.dismiss(cx, id, Outcome::Busy);
         } else if confirmed {
             self.dismiss(cx, id, Outcome::Complete);
         } else {
-            self.supplies.begin(cx, id, Source::Closed(Rc::clone(record)), record.id);
+            self.peer_readers.begin(cx, id, Source::Closed(Rc::clone(record)), record.id);
         }
     }
 
@@ -79,13 +79,13 @@ impl Client {
         let upstream = miss.map(|miss| miss.status_line.clone()).unwrap_or_default();
         let Some(incoming) = cx.transfers.get(&fetch_id) else { return };
         let (record, length) = (incoming.so_far(), incoming.announced);
-        if !self.supplies.say_head(cx, id, &record, length, false, (detail, &upstream)) {
+        if !self.peer_readers.say_head(cx, id, &record, length, false, (detail, &upstream)) {
             self.dismiss(cx, id, Outcome::Busy);
             return;
         }
-        self.supplies.begin(cx, id, Source::Incoming(fetch_id), record.id);
+        self.peer_readers.begin(cx, id, Source::Incoming(fetch_id), record.id);
         let manifest_credit =
-            cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.trail.manifest_credit);
+            cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.peer_hops.manifest_credit);
         self.values.push_back(Value::Join(
             fetch_id,
             Reader::new(id, false, 0),
@@ -101,25 +101,25 @@ impl Client {
         let queued: Set<ChunkId> = peer_reader.wants.iter().map(|want| want.name).collect();
         peer_reader.unlisted.retain(|name| queued.contains(name));
         let wants: Vec<Want> = wants.into_iter().filter(|it| !queued.contains(&it.name)).collect();
-        let wants = self.supplies.check_wants(cx, id, wants);
+        let wants = self.peer_readers.check_wants(cx, id, wants);
         let Some(peer_reader) = cx.exchanges.peer_reader(id) else { return };
         // Both limits are part of the protocol, so an honest peer never exceeds them.
         if peer_reader.wants.len() + wants.len() > WANTS_MAX
-            || self.supplies.wants_of(cx, peer) > PEER_WANTS_MAX
+            || self.peer_readers.wants_of(cx, peer) > PEER_WANTS_MAX
         {
             return cx.expel(peer, Misbehaviour::Wants);
         }
         // If no other peer holds memory of the account, the wants are queued even without room:
         // their number is limited, and no other peer could give memory back.
         let has_room = self.has_room_for(cx, peer, wants.iter().map(Wants::cost).sum());
-        if !has_room && !self.supplies.budget.holds_alone(peer) {
+        if !has_room && !self.peer_readers.budget.holds_alone(peer) {
             return self.is_too_busy_for(cx, id);
         }
         let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return };
         peer_reader.moved = cx.now;
         peer_reader.wants.extend(wants.iter().cloned());
         let incoming = peer_reader.source.incoming();
-        self.supplies.charge(cx, id);
+        self.peer_readers.charge(cx, id);
         if let Some(fetch) = incoming {
             self.values.push_back(Value::Forward(id, fetch, wants));
         }
@@ -137,8 +137,8 @@ impl Client {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let State::PeerReader(peer_reader) = &mut exchange.state else {
             // A peer that resumes a transfer may grant credit before it gets an answer.
-            exchange.ask.trail.manifest_credit =
-                exchange.ask.trail.manifest_credit.max(manifest_credit);
+            exchange.ask.peer_hops.manifest_credit =
+                exchange.ask.peer_hops.manifest_credit.max(manifest_credit);
             return self.credit(cx, id, u64::from(bytes));
         };
         peer_reader.moved = cx.now;
@@ -164,7 +164,7 @@ impl Client {
         let idle = |id: &&ExchangeId| {
             cx.exchanges.peer_reader(**id).is_some_and(|it| cx.now - it.moved > IDLE_MAX)
         };
-        let requests = self.supplies.requests.values();
+        let requests = self.peer_readers.requests.values();
         let mut idle: Vec<ExchangeId> = requests.filter(idle).copied().collect();
         idle.sort_unstable();
         for id in idle {
@@ -174,7 +174,7 @@ impl Client {
 
     /// Ends a peer's request with this outcome; false if the exchange is a client's.
     pub fn dismiss(&mut self, cx: &mut Context, id: ExchangeId, outcome: Outcome) -> bool {
-        let is_peer = self.supplies.end(cx, id, outcome);
+        let is_peer = self.peer_readers.end(cx, id, outcome);
         if is_peer {
             self.leave(cx, id, RequestEnd::Refused);
         }
@@ -182,7 +182,7 @@ impl Client {
     }
 }
 
-impl Supplies {
+impl PeerReaders {
     /// Sends a peer the head of a response that is not stored; false if it is larger than any
     /// message may be.
     pub fn say_opaque(
@@ -266,6 +266,7 @@ impl Supplies {
         if let Some(first) = turns.iter().position(|id| *id > self.last_turn) {
             turns.rotate_left(first);
         }
+        // Manifests first: they are small, and the peer can ask for units only after them.
         for id in &turns {
             while self.tell_segment(cx, *id) {}
         }
@@ -280,6 +281,7 @@ impl Supplies {
             if sent > 0 {
                 self.last_turn = id;
             }
+            // It may have more: it goes to the end of the line.
             if sent >= TURN_BYTES {
                 turns.push_back(id);
             } else {
@@ -307,13 +309,14 @@ impl Supplies {
         let digest = Segment::digest(&bytes);
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return false };
         let State::PeerReader(peer_reader) = &mut exchange.state else { return false };
+        // A segment that was cut here has no signature yet.
         let signature = signed.signature.unwrap_or_else(|| {
             mesh.peers.sign(&peer::segment_signed(&peer_reader.record, &digest))
         });
         peer_reader.segment += 1;
         peer_reader.told = signed.segment.closing.is_some();
         // A small object fits into one round trip: its first units are sent without a want.
-        if signed.segment.number == 0 && !exchange.ask.trail.sparing {
+        if signed.segment.number == 0 && !exchange.ask.peer_hops.sparing {
             let unsolicited = unsolicited(&signed.segment).into_iter();
             peer_reader.wants.extend(unsolicited.map(|(name, unit)| unit.want(name)));
         }
@@ -373,6 +376,7 @@ impl Supplies {
         let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return 0 };
         peer_reader.wants.pop_front();
         peer_reader.ahead.retain(|(name, _)| *name != want.name);
+        // The peer counts where its bytes come from, for its own report.
         let source = match peer_reader.source {
             Source::Closed(_) => peer::Source::Held,
             Source::Incoming(fetch) if cx.pursuits.is_at_origin(fetch) => peer::Source::Origin,
@@ -395,6 +399,7 @@ impl Supplies {
                 mesh.peers.send_chunk(cx.now, peer, head, part);
             }
         }
+        // A want that asked for nothing still takes its turn, so that the loop ends.
         sent.max(1)
     }
 
@@ -414,6 +419,7 @@ impl Supplies {
         let peer_reader = cx.exchanges.peer_reader(id)?;
         let units = readable(peer_reader);
         let listed = !peer_reader.unlisted.contains(&want.name);
+        // What a read brings is charged to the peer: without room, it waits for its turn.
         let Some(most) = self.room_to_read(cx, id, READ_BYTES) else {
             self.budget.wait(id);
             return Some(Sent::Later);
@@ -436,6 +442,7 @@ impl Supplies {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         let State::PeerReader(peer_reader) = &exchange.state else { return };
         let Some(fetch_id) = peer_reader.source.incoming() else { return };
+        // Bytes without a unit come last: a peer that still wants units has not got to them.
         if peer_reader.flow.is_some() || !peer_reader.wants.is_empty() {
             return;
         }
@@ -447,11 +454,12 @@ impl Supplies {
         let pieces = [Piece::Object(from..end)].into();
         let client_reader = ClientReader::new(Source::Incoming(fetch_id), incoming.record, pieces);
         let mut ask = exchange.ask.clone();
-        ask.trail.given = from;
+        ask.peer_hops.given = from;
         let state = State::ClientReader(Box::new(client_reader));
         let Some(mesh) = &mut cx.mesh else { return };
+        // The bytes are read like a client's body, by an exchange of their own.
         let flow = mesh.draw_exchange();
-        let credit = ask.trail.credit;
+        let credit = ask.peer_hops.credit;
         cx.exchanges.insert(flow, Exchange { ask, credit, state });
         if let Some(peer_reader) = cx.exchanges.supplying_mut(id) {
             peer_reader.flow = Some(flow);

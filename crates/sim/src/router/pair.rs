@@ -1,0 +1,197 @@
+//! The gateway's end of the uplink's pair: what the daemon's `uplink.rs` does, in virtual time. Jobs are done
+//! at once.
+
+#![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
+
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+use node::uplink::{
+    MemoryUnits, Near, NearConfig, NearInput, NearOutput, PairKeys, PairReport, Worker,
+};
+use node::{Access, Input, OriginOutput};
+use wire::{Instant, PublicKey};
+
+use super::fetches::Fetches;
+use super::line::{Line, Moved};
+use crate::net::{Event, Host, SocketId};
+
+/// Units that either end keeps at most: as many as the daemon's default of memory has in its index.
+pub(super) const UNITS_MAX: usize = 512 * 1024;
+
+/// Where the far end is, and what it must prove.
+#[derive(Clone, Copy, Debug)]
+pub struct FarPlace {
+    /// Its address and port.
+    pub to: SocketAddrV4,
+    /// Its key.
+    pub key: PublicKey,
+}
+
+/// The keys of an end whose machine has this seed.
+pub fn keys(seed: u64) -> PairKeys {
+    PairKeys::new(&stream("hearsay sim 2026 identity", seed), &chance(seed))
+}
+
+/// The same for those who have not proven a key yet: no chance may be used twice.
+pub(super) fn keys_for_guests(seed: u64) -> PairKeys {
+    let chance = stream("hearsay sim 2026 chance of a far end's guests", seed);
+    PairKeys::new(&stream("hearsay sim 2026 identity", seed), &chance)
+}
+
+/// The chance of that end.
+pub(super) fn chance(seed: u64) -> [u8; 32] {
+    stream("hearsay sim 2026 chance of a pair", seed)
+}
+
+/// The empty histories of that end.
+pub(super) fn worker(seed: u64) -> Worker<MemoryUnits> {
+    let epoch = u128::from(seed).to_le_bytes();
+    let history = || MemoryUnits::new(epoch, UNITS_MAX);
+    Worker::new(history(), history())
+}
+
+fn stream(purpose: &str, seed: u64) -> [u8; 32] {
+    blake3::derive_key(purpose, &seed.to_le_bytes())
+}
+
+/// The near end, and its connection.
+pub(super) struct Pair {
+    near: Near,
+    worker: Worker<MemoryUnits>,
+    to: SocketAddrV4,
+    line: Option<Line>,
+}
+
+impl Pair {
+    /// The near end of a machine with this seed.
+    pub fn new(far: FarPlace, seed: u64) -> Self {
+        let worker = worker(seed);
+        let config =
+            NearConfig { far_key: far.key, access: Access::default(), held: worker.held() };
+        let near = Near::new(config, keys(seed), &chance(seed), worker.marks().into_iter());
+        Self { near, worker, to: far.to, line: None }
+    }
+
+    /// Whether the far end answers.
+    pub fn is_up(&self) -> bool {
+        self.near.is_up()
+    }
+
+    /// Its counters.
+    pub fn report(&self) -> PairReport {
+        self.near.report()
+    }
+
+    /// Whether this goes by the pair.
+    pub fn takes(&mut self, output: &OriginOutput) -> bool {
+        self.near.takes(output)
+    }
+
+    /// Performs an output that it takes. [`flush`](Self::flush) does the rest.
+    pub fn perform(&mut self, now: Instant, output: OriginOutput) {
+        // No simulated client's request has content.
+        self.near.handle_input(now, NearInput::Origin(output, false));
+    }
+
+    /// Handles an event of its socket. Returns whether it was one.
+    pub fn handle_event(&mut self, now: Instant, host: &mut Host, event: &Event) -> bool {
+        let Some(line) = &mut self.line else { return false };
+        let is_ours = |id: &SocketId| *id == line.socket;
+        match event {
+            Event::Connected(id) if is_ours(id) => {
+                line.open(host);
+                self.near.handle_input(now, NearInput::Connected);
+            }
+            Event::PeerClosed(id) if is_ours(id) => line.ended(),
+            Event::Closed { id, .. } if is_ours(id) => {
+                self.line = None;
+                self.near.handle_input(now, NearInput::Closed);
+            }
+            Event::Readable(id) | Event::Writable(id) => return is_ours(id),
+            Event::Connected(_)
+            | Event::PeerClosed(_)
+            | Event::Closed { .. }
+            | Event::Accepted { .. }
+            | Event::Datagram { .. } => return false,
+        }
+        true
+    }
+
+    /// Performs the engine's outputs, writes and reads, until nothing more happens now.
+    pub fn flush(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        fetches: &mut Fetches,
+        inputs: &mut VecDeque<Input>,
+    ) {
+        loop {
+            let drained = self.drain(now, host, fetches, inputs);
+            let moved = match &mut self.line {
+                Some(line) => line.flush(now, host, &mut self.near),
+                None => Moved::Nothing,
+            };
+            if moved == Moved::End {
+                self.line = None;
+                self.near.handle_input(now, NearInput::Closed);
+            } else if moved == Moved::Nothing && !drained {
+                return;
+            }
+        }
+    }
+
+    /// Performs the engine's outputs. Returns whether there were any.
+    fn drain(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        fetches: &mut Fetches,
+        inputs: &mut VecDeque<Input>,
+    ) -> bool {
+        let mut drained = false;
+        while let Some(output) = self.near.poll_output() {
+            drained = true;
+            match output {
+                NearOutput::Dial => self.dial(now, host),
+                NearOutput::Hangup => self.line.iter_mut().for_each(Line::hang_up),
+                NearOutput::Work(number, job) => {
+                    let done = self.worker.work(job);
+                    self.near.handle_input(now, NearInput::Done(number, done));
+                }
+                NearOutput::Origin(input) => inputs.push_back(Input::Origin(input)),
+                NearOutput::Past(id, fetch, granted) => {
+                    fetches.perform(now, host, OriginOutput::Fetch(id, fetch), inputs);
+                    if granted > 0 {
+                        fetches.perform(now, host, OriginOutput::Grant(id, granted), inputs);
+                    }
+                }
+                // That the far end answers is no trouble.
+                NearOutput::Notice(_) => {}
+            }
+        }
+        drained
+    }
+
+    fn dial(&mut self, now: Instant, host: &mut Host) {
+        if let Some(old) = self.line.take() {
+            host.abort(now, old.socket);
+        }
+        match host.connect(now, self.to) {
+            Ok(socket) => self.line = Some(Line::new(socket, false)),
+            Err(_) => self.near.handle_input(now, NearInput::Closed),
+        }
+    }
+
+    /// When it needs [`handle_timeout`](Self::handle_timeout).
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.near.poll_timeout()
+    }
+
+    /// Handles what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.near.poll_timeout().is_some_and(|at| at <= now) {
+            self.near.handle_input(now, NearInput::Tick);
+        }
+    }
+}
