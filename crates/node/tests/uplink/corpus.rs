@@ -7,6 +7,13 @@ use node::testing::{self, PairEnd, uplink_encoded};
 use node::uplink::{Message, Span};
 use std::path::{Path, PathBuf};
 
+/// What a target does with its input.
+type Check = fn(&[u8]);
+
+fn place(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
+}
+
 #[test]
 fn the_corpus_does_no_harm() {
     let targets: [(&str, Check); 4] = [

@@ -250,7 +250,7 @@ impl AgainstNear {
     }
 }
 
-/// The content of a request, and how it ended.
+/// What has come of a request's content, and its end.
 type Content = (Vec<u8>, Option<Result<(), FetchError>>);
 
 /// A near end of a test's own, and a real far end.
