@@ -38,6 +38,9 @@ const BEHIND: usize = 64 * 1024;
 /// Content waits this long for more of it, unless there is enough for a batch or it has ended: each batch
 /// has a digest and a header.
 const GATHER: Duration = Duration::from_millis(3);
+/// The literals of a flow's first batches at most, in bytes: nothing of a batch is passed on before all of it has
+/// crossed, and the first bytes of an answer are awaited.
+const FIRST_LITERALS_MAX: usize = 16 * 1024;
 /// A head waits this long for the first content, to share its record.
 const HEAD_WAIT: Duration = Duration::from_millis(5);
 
@@ -300,14 +303,14 @@ impl Sender {
     fn make_batch(&mut self, id: u64, level: i32) -> Option<Job> {
         let flow = self.flows.get_mut(&id)?;
         let (mut spans, mut names) = (Vec::<Span>::new(), Vec::new());
-        let (mut length, mut literal_bytes) = (0, 0);
+        let (mut length, mut literal_bytes, literals_max) = (0, 0, flow.literals_max());
         let first = self.index.end();
         let mut literals: Vec<(Mark, Bytes)> = Vec::new();
         let (mut alike, expected) = (Vec::new(), flow.expected);
         while let Some((name, bytes)) = flow.units.front() {
             let found = self.index.find(name);
             let too_long = length > 0 && length + bytes.len() > BATCH_MAX;
-            if too_long || (found.is_none() && literal_bytes + bytes.len() > LITERALS_MAX) {
+            if too_long || (found.is_none() && literal_bytes + bytes.len() > literals_max) {
                 break;
             }
             let Some((name, bytes)) = flow.units.pop_front() else { break };
@@ -521,6 +524,10 @@ impl Flow {
         }
     }
 
+    fn literals_max(&self) -> usize {
+        if self.crossed < SHORT { FIRST_LITERALS_MAX } else { LITERALS_MAX }
+    }
+
     fn waits_from(&mut self, now: Instant) {
         if !self.units.is_empty() {
             self.waiting.get_or_insert(now);
@@ -529,14 +536,16 @@ impl Flow {
 
     /// Whether a batch may be made of what waits.
     fn has_gathered(&self, now: Instant) -> bool {
-        let is_enough = self.ended.is_some() || self.queued >= LITERALS_MAX;
+        let is_enough = self.ended.is_some() || self.queued >= self.literals_max();
         is_enough || self.waiting.is_none_or(|since| since + GATHER <= now)
     }
 
     /// When a batch is to be made of what waits, though it is little.
     fn gathers_until(&self) -> Option<Instant> {
         let may = self.batches.len() < AHEAD && self.credit > 0 && self.ended.is_none();
-        self.waiting.filter(|_| may && self.queued < LITERALS_MAX).map(|since| since + GATHER)
+        self.waiting
+            .filter(|_| may && self.queued < self.literals_max())
+            .map(|since| since + GATHER)
     }
 
     fn is_pausing(&self) -> bool {

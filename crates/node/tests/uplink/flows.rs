@@ -33,6 +33,17 @@ fn the_second_time_only_references_cross() {
 }
 
 #[test]
+fn the_first_bytes_do_not_wait_for_a_long_batch() {
+    let mut net = Net::up(Link::SLOW);
+    net.origin("/a", noise(21, 500_000));
+    let begun = net.now;
+    let id = net.get("/a");
+    net.until(|net| net.answers[&id].first_byte.is_some());
+    let took = net.now.since(begun);
+    assert!(took < Duration::from_millis(550), "200 ms, and 250 for 16 KB: {took:?}");
+}
+
+#[test]
 fn what_differs_a_little_crosses_as_a_difference() {
     let mut net = Net::up(Link::SLOW);
     let old = noise(1, 1_000_000);
