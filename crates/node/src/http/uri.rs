@@ -50,7 +50,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The target of an absolute URI; `None` if [`Target::new`] refuses it, or if its scheme is neither `http`
+    /// The target of an absolute URI; `None` if `Target::new` refuses it, or if its scheme is neither `http`
     /// nor `https`.
     pub fn read(uri: &Uri) -> Option<Self> {
         Self::new(Scheme::of(uri)?, uri.authority()?, uri.path_and_query())
