@@ -41,6 +41,8 @@ const GATHER: Duration = Duration::from_millis(3);
 /// The literals of a flow's first batches at most, in bytes: nothing of a batch is passed on before all of it has
 /// crossed, and the first bytes of an answer are awaited.
 const FIRST_LITERALS_MAX: usize = 16 * 1024;
+/// The first batches are those of this many bytes of content.
+const FIRST: u64 = 64 * 1024;
 /// A head waits this long for the first content, to share its record.
 const HEAD_WAIT: Duration = Duration::from_millis(5);
 
@@ -65,6 +67,8 @@ struct Flow {
     /// Bytes of payloads and headers, about, that have crossed.
     crossed: u64,
     ended: Option<Result<(), FetchError>>,
+    /// Bytes of content that were put into batches.
+    passed: u64,
     /// When content arrived last.
     touched: Instant,
     /// Since when units have waited to be put into a batch.
@@ -175,6 +179,7 @@ impl Sender {
             batches: VecDeque::new(),
             crossed: 0,
             ended: None,
+            passed: 0,
             touched: now,
             waiting: None,
             is_cancelled: false,
@@ -342,6 +347,7 @@ impl Sender {
             }
         }
         flow.queued -= length;
+        flow.passed += length as u64;
         if flow.units.is_empty() {
             flow.waiting = None;
         }
@@ -525,7 +531,7 @@ impl Flow {
     }
 
     fn literals_max(&self) -> usize {
-        if self.crossed < SHORT { FIRST_LITERALS_MAX } else { LITERALS_MAX }
+        if self.passed < FIRST { FIRST_LITERALS_MAX } else { LITERALS_MAX }
     }
 
     fn waits_from(&mut self, now: Instant) {
