@@ -3,6 +3,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
+use crate::body_credit::BodyCredit;
 use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
@@ -14,7 +15,6 @@ use host::origin::Pool;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use node::driver::Grants;
 use node::uplink::NearInput;
 use node::{
     ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput,
@@ -101,14 +101,6 @@ pub enum End {
     Complete,
     /// The response cannot be completed.
     Broken,
-}
-
-/// Flow-control credit: how much of an origin's content may be read.
-#[derive(Default)]
-pub struct BodyCredit {
-    pub grants: Cell<Grants>,
-    /// Notified when the engine grants more.
-    pub opened: Notify,
 }
 
 impl Driver {
@@ -340,10 +332,7 @@ impl Driver {
             }
             OriginOutput::Grant(id, bytes) => {
                 if let Some((_, credit)) = state.fetches.get(&id) {
-                    let mut grants = credit.grants.get();
-                    grants.grant(state.clock.now(), bytes);
-                    credit.grants.set(grants);
-                    credit.opened.notify_one();
+                    credit.grant(state.clock.now(), bytes);
                 }
             }
             OriginOutput::Cancel(id) => {
@@ -382,9 +371,7 @@ impl Driver {
     fn go_past(&self, state: &mut State, (id, fetch, granted): (FetchId, Box<Fetch>, u64)) {
         self.fetch(state, id, *fetch);
         if let Some((_, credit)) = state.fetches.get(&id).filter(|_| granted > 0) {
-            let mut grants = credit.grants.get();
-            grants.grant(state.clock.now(), granted);
-            credit.grants.set(grants);
+            credit.grant(state.clock.now(), granted);
         }
     }
 

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 mod ask;
+mod body_credit;
 mod cache;
 mod cli;
 mod clients;

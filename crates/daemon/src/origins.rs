@@ -1,14 +1,13 @@
 //! Tasks that feed the engine content: responses of origins, and files that are being published.
 
+use crate::body_credit::BodyCredit;
 use crate::clients::join;
-use crate::driver::{BodyCredit, Driver, Upgrade};
-use host::origin::{Answer, broken};
+use crate::driver::{Driver, Upgrade};
+use host::origin::Answer;
 use http::{StatusCode, header};
-use hyper::body::{Body, Incoming};
+use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use node::{ExchangeId, Fetch, FetchError, FetchId, Input, OriginInput};
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::rc::Rc;
 
 /// Sends a request to an origin, and feeds the origin's response to the engine.
@@ -66,33 +65,8 @@ async fn take_content(
     content: &mut Incoming,
     credit: &BodyCredit,
 ) -> Result<(), FetchError> {
-    let clock = driver.clock();
-    loop {
-        while !credit.grants.get().is_open() && !content.is_end_stream() {
-            credit.opened.notified().await;
-        }
-        let frame = poll_fn(|cx| Pin::new(&mut *content).poll_frame(cx));
-        let frame = tokio::select! {
-            biased;
-            frame = frame => frame,
-            () = clock.wait_until(credit.grants.get().poll_timeout()) => {
-                return Err(FetchError::TimedOut);
-            }
-        };
-        match frame {
-            None => return Ok(()),
-            Some(Err(error)) => return Err(broken(&error)),
-            // Trailers are dropped.
-            Some(Ok(frame)) => {
-                if let Ok(bytes) = frame.into_data() {
-                    let mut grants = credit.grants.get();
-                    grants.took(clock.now(), bytes.len());
-                    credit.grants.set(grants);
-                    driver.feed(Input::Origin(OriginInput::Body(id, bytes)));
-                }
-            }
-        }
-    }
+    let feed = |bytes| driver.feed(Input::Origin(OriginInput::Body(id, bytes)));
+    credit.read(driver.clock(), content, feed).await
 }
 
 /// The client and the origin switch protocols (101): joins their connections.

@@ -1,16 +1,14 @@
 //! One request to an origin, for a gateway: its answer goes to the engine as fast as that grants.
 
-use super::gateway::{Credit, Gateway};
+use super::gateway::Gateway;
+use crate::body_credit::BodyCredit;
 use bytes::Bytes;
 use host::content::{Content as Body, Supplied, Unsent};
-use host::origin::{Pool, broken};
+use host::origin::Pool;
 use http::StatusCode;
 use http_body_util::channel::{Channel, Sender};
-use hyper::body::{Body as _, Incoming};
 use node::uplink::FarInput;
 use node::{Fetch, FetchError, FetchId, OriginInput};
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::rc::Rc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -58,7 +56,7 @@ pub async fn run(
     id: FetchId,
     request: Fetch,
     content: Option<Pump>,
-    credit: Rc<Credit>,
+    credit: Rc<BodyCredit>,
 ) {
     let result = match content {
         None => ask(&gateway, &pool, id, &request, Body::None, &credit).await,
@@ -103,7 +101,7 @@ async fn ask(
     id: FetchId,
     request: &Fetch,
     content: Body,
-    credit: &Credit,
+    credit: &BodyCredit,
 ) -> Result<(), FetchError> {
     let answer = pool.ask(request, content).await?;
     let (response, connection) = answer.split();
@@ -112,43 +110,9 @@ async fn ask(
         return Err(FetchError::Malformed);
     }
     gateway.feed(FarInput::Origin(OriginInput::Head(id, head.status, head.headers)));
-    read(gateway, id, &mut content, credit).await?;
+    let feed = |bytes| gateway.feed(FarInput::Origin(OriginInput::Body(id, bytes)));
+    credit.read(gateway.clock(), &mut content, feed).await?;
     drop(content);
     pool.keep(connection).await;
     Ok(())
-}
-
-async fn read(
-    gateway: &Gateway,
-    id: FetchId,
-    content: &mut Incoming,
-    credit: &Credit,
-) -> Result<(), FetchError> {
-    let clock = gateway.clock();
-    loop {
-        while !credit.grants.get().is_open() && !content.is_end_stream() {
-            credit.opened.notified().await;
-        }
-        let frame = poll_fn(|cx| Pin::new(&mut *content).poll_frame(cx));
-        let frame = tokio::select! {
-            biased;
-            frame = frame => frame,
-            () = clock.wait_until(credit.grants.get().poll_timeout()) => {
-                return Err(FetchError::TimedOut);
-            }
-        };
-        match frame {
-            None => return Ok(()),
-            Some(Err(error)) => return Err(broken(&error)),
-            // Trailers are dropped.
-            Some(Ok(frame)) => {
-                if let Ok(bytes) = frame.into_data() {
-                    let mut grants = credit.grants.get();
-                    grants.took(clock.now(), bytes.len());
-                    credit.grants.set(grants);
-                    gateway.feed(FarInput::Origin(OriginInput::Body(id, bytes)));
-                }
-            }
-        }
-    }
 }

@@ -3,13 +3,13 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
 use super::fetch::{self, Content};
+use crate::body_credit::BodyCredit;
 use crate::config::Place;
 use crate::entropy;
 use crate::pair::{End, Histories, Work, carry};
 use bytes::Bytes;
 use host::clock::Clock;
 use host::origin::Pool;
-use node::driver::Grants;
 use node::uplink::{Done, Far, FarConfig, FarInput, FarOutput, Guest, PairKeys};
 use node::{FetchId, OriginOutput};
 use std::cell::{Cell, RefCell};
@@ -51,15 +51,8 @@ struct State {
 
 struct Running {
     task: AbortHandle,
-    credit: Rc<Credit>,
+    credit: Rc<BodyCredit>,
     content: Option<Content>,
-}
-
-/// How much of an origin's content may be read.
-#[derive(Default)]
-pub struct Credit {
-    pub grants: Cell<Grants>,
-    pub opened: Notify,
 }
 
 impl Gateway {
@@ -164,7 +157,7 @@ impl Gateway {
     fn at_origin(&self, state: &mut State, output: OriginOutput, has_content: bool) {
         match output {
             OriginOutput::Fetch(id, request) => {
-                let credit = Rc::<Credit>::default();
+                let credit = Rc::<BodyCredit>::default();
                 let (content, body) = match has_content {
                     true => {
                         let (content, body) = Content::new();
@@ -179,10 +172,7 @@ impl Gateway {
             }
             OriginOutput::Grant(id, bytes) => {
                 if let Some(Running { credit, .. }) = state.fetches.get(&id) {
-                    let mut grants = credit.grants.get();
-                    grants.grant(state.clock.now(), bytes);
-                    credit.grants.set(grants);
-                    credit.opened.notify_one();
+                    credit.grant(state.clock.now(), bytes);
                 }
             }
             OriginOutput::Cancel(id) => {
