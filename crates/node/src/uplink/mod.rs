@@ -17,6 +17,7 @@
 
 pub(crate) mod codec;
 pub(crate) mod control;
+mod dictionary;
 mod far;
 mod features;
 pub(crate) mod fetch;

@@ -155,7 +155,7 @@ impl Receiver {
         self.works.len() + self.stalled.len()
     }
 
-    /// Whether so many jobs wait that no more should be received.
+    /// Whether enough jobs wait: until some are done, nothing more is received.
     pub fn is_busy(&self) -> bool {
         self.works.len() >= JOBS_MAX
     }

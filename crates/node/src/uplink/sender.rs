@@ -5,12 +5,13 @@
 //! next headers and payloads. *What it never does:* read an old unit; it knows their names, features and
 //! lengths (`index.rs`).
 
+use super::dictionary::dictionary;
 use super::features;
 use super::index::Index;
 use super::messages::{Batch, Coding, Literals, Message};
 use super::schedule::{Rate, SHORT, Shares, Turn};
 use super::work::Job;
-use super::{BATCH_MAX, DICTIONARY_MAX, LITERALS_MAX, Name, Span, WINDOW, digest_of, short};
+use super::{BATCH_MAX, LITERALS_MAX, Name, Span, WINDOW, digest_of, short};
 use crate::input::FetchError;
 use bytes::{Bytes, BytesMut};
 use content::{Cutter, Profile};
@@ -29,11 +30,6 @@ const UNORDERED_MAX: u64 = 512;
 const UNSENT_MAX: usize = 512 * 1024;
 /// Jobs that pack long flows' batches at one time at most.
 const PACKING_MAX: usize = 2;
-/// Units that are most like a batch's and go into its dictionary at most.
-const ALIKE_MAX: usize = 12;
-/// Bytes of old units around the expected place: before it, and behind the batch's length.
-const BEFORE: usize = 16 * 1024;
-const BEHIND: usize = 64 * 1024;
 
 /// Content waits this long for more of it, unless there is enough for a batch or it has ended: each batch
 /// has a digest and a header.
@@ -85,6 +81,20 @@ struct Outgoing {
     sent: usize,
     /// Its number among payloads, once its header is sent.
     number: Option<u64>,
+}
+
+/// The units of the next batch.
+#[derive(Default)]
+struct Picked {
+    spans: Vec<Span>,
+    names: Vec<Name>,
+    /// Those that cross for the first time.
+    literals: Vec<(Mark, Bytes)>,
+    /// The old units that literals are most like.
+    alike: Vec<u64>,
+    /// The bytes of all units, and of literals.
+    length: usize,
+    literal_bytes: usize,
 }
 
 /// What goes into the next record.
@@ -307,51 +317,9 @@ impl Sender {
     /// The next batch of a flow; a job if it has literals.
     fn make_batch(&mut self, id: u64, level: i32) -> Option<Job> {
         let flow = self.flows.get_mut(&id)?;
-        let (mut spans, mut names) = (Vec::<Span>::new(), Vec::new());
-        let (mut length, mut literal_bytes, literals_max) = (0, 0, flow.literals_max());
-        let first = self.index.end();
-        let mut literals: Vec<(Mark, Bytes)> = Vec::new();
-        let (mut alike, expected) = (Vec::new(), flow.expected);
-        while let Some((name, bytes)) = flow.units.front() {
-            let found = self.index.find(name);
-            let too_long = length > 0 && length + bytes.len() > BATCH_MAX;
-            if too_long || (found.is_none() && literal_bytes + bytes.len() > literals_max) {
-                break;
-            }
-            let Some((name, bytes)) = flow.units.pop_front() else { break };
-            length += bytes.len();
-            names.push(name);
-            let position = found.unwrap_or_else(|| {
-                let near = flow.expected.unwrap_or_default();
-                let features = features::of(&bytes);
-                let similar = self.index.most_alike(&features, near);
-                // Without anything alike the old content is expected to go on beside the new.
-                flow.expected = similar.or(flow.expected);
-                alike.extend(similar);
-                let url = std::mem::take(&mut flow.url);
-                let mark = Mark { name, features, url, length: bytes.len() as u32 };
-                let position = self.index.end();
-                self.index.push(mark);
-                literal_bytes += bytes.len();
-                literals.push((mark, bytes.clone()));
-                position
-            });
-            flow.url = 0;
-            flow.expected = match found {
-                Some(position) => Some(position + 1),
-                None => flow.expected.map(|position| position + 1),
-            };
-            match spans.last_mut() {
-                Some(last) if last.end() == position => last.count += 1,
-                _ => spans.push(Span { first: position, count: 1 }),
-            }
-        }
-        flow.queued -= length;
-        flow.passed += length as u64;
-        if flow.units.is_empty() {
-            flow.waiting = None;
-        }
-        flow.credit = flow.credit.saturating_sub(length as u64);
+        let (first, expected) = (self.index.end(), flow.expected);
+        let Picked { spans, names, literals, alike, length, literal_bytes } =
+            flow.pick(&mut self.index);
         self.as_references += (length - literal_bytes) as u64;
         let digest = digest_of(names);
         let dictionary = match literals.is_empty() {
@@ -458,39 +426,6 @@ impl Sender {
     }
 }
 
-/// The old units that a batch's literals are compressed against: the most alike with their neighbours, then
-/// those at the expected place, which are nearest to the literals and thus cheapest to refer to.
-fn dictionary(
-    index: &Index,
-    end: u64,
-    expected: Option<u64>,
-    alike: &[u64],
-    length: usize,
-) -> Vec<Span> {
-    // Only what has positions before the batch: its own literals are not there yet.
-    let clip = |span: Span| {
-        let count = span.end().min(end).saturating_sub(span.first);
-        Span { count: count as u32, ..span }
-    };
-    let place = expected.map(|at| clip(index.around(at, BEFORE, length + BEHIND)));
-    let (mut spans, mut bytes) = (Vec::<Span>::new(), place.map_or(0, |span| index.bytes(span)));
-    for position in alike.iter().filter(|position| **position < end) {
-        let near = clip(index.around(*position, 1, 2 * 8 * 1024));
-        let is_in = |span: &Span| span.first <= *position && *position < span.end();
-        if spans.len() >= ALIKE_MAX || spans.iter().chain(&place).any(is_in) {
-            continue;
-        }
-        bytes += index.bytes(near);
-        if bytes > DICTIONARY_MAX {
-            break;
-        }
-        spans.push(near);
-    }
-    spans.extend(place);
-    spans.retain(|span| span.count > 0);
-    spans
-}
-
 /// How much of a flow went into a record.
 struct Took {
     header: u64,
@@ -519,6 +454,54 @@ impl Flow {
         let mut names = Vec::with_capacity(pieces.len());
         content::names(&pieces, &mut names);
         self.units.extend(names.iter().map(|name| short(name.as_bytes())).zip(cut));
+    }
+
+    /// Takes the units of the next batch off the queue, and gives the new ones positions.
+    fn pick(&mut self, index: &mut Index) -> Picked {
+        let (mut picked, literals_max) = (Picked::default(), self.literals_max());
+        while let Some((name, bytes)) = self.units.front() {
+            let found = index.find(name);
+            let too_long = picked.length > 0 && picked.length + bytes.len() > BATCH_MAX;
+            let too_new = found.is_none() && picked.literal_bytes + bytes.len() > literals_max;
+            if too_long || too_new {
+                break;
+            }
+            let Some((name, bytes)) = self.units.pop_front() else { break };
+            picked.length += bytes.len();
+            picked.names.push(name);
+            let position = found.unwrap_or_else(|| self.place(name, bytes, index, &mut picked));
+            self.url = 0;
+            self.expected = match found {
+                Some(position) => Some(position + 1),
+                None => self.expected.map(|position| position + 1),
+            };
+            match picked.spans.last_mut() {
+                Some(last) if last.end() == position => last.count += 1,
+                _ => picked.spans.push(Span { first: position, count: 1 }),
+            }
+        }
+        self.queued -= picked.length;
+        self.passed += picked.length as u64;
+        self.credit = self.credit.saturating_sub(picked.length as u64);
+        if self.units.is_empty() {
+            self.waiting = None;
+        }
+        picked
+    }
+
+    /// Gives a new unit the next position.
+    fn place(&mut self, name: Name, bytes: Bytes, index: &mut Index, picked: &mut Picked) -> u64 {
+        let features = features::of(&bytes);
+        let similar = index.most_alike(&features, self.expected.unwrap_or_default());
+        // Without anything alike the old content is expected to go on beside the new.
+        self.expected = similar.or(self.expected);
+        picked.alike.extend(similar);
+        let mark = Mark { name, features, url: self.url, length: bytes.len() as u32 };
+        let position = index.end();
+        index.push(mark);
+        picked.literal_bytes += bytes.len();
+        picked.literals.push((mark, bytes));
+        position
     }
 
     /// Ends the unit that is being cut.
