@@ -114,7 +114,7 @@ fn losses_are_drawn_apart_from_all_else() {
     assert_eq!(with("0"), with("1e-9"));
 }
 
-/// A run of so many versions of a file, each a tenth another than the one before.
+/// A run with this many versions of a file; a tenth of each differs from the version before.
 fn versions(files: &str, settings: &[(&str, &str)]) -> RunResult {
     let usual = [("bytes", "300_000"), ("files", files), ("changed", "0.1"), ("far", "pair")];
     go("uplink", &[&usual[..], settings].concat(), Scheme::Default, 1)

@@ -48,7 +48,7 @@ impl Objects {
                 if cx.is_missing(&name) {
                     missing.push((name, unit));
                 } else if !cx.in_flight.contains(&name) {
-                    // Held units cost no credit; those in flight do, whoever wants them.
+                    // A held unit costs no credit. A unit in flight does, even if another reader requested it.
                     continue;
                 }
                 let weight = cx.weight(&name, unit.length);
