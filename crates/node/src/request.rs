@@ -4,6 +4,7 @@ use crate::access::{Access, Caller, Forbidden};
 use crate::http::{Audience, CONDITIONS, CacheControl, NotStored, Target, take_cookies};
 use crate::input::{Config, Entrance, FetchError};
 use crate::output::{self, Dial};
+use classes::Verdict;
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::IpAddr;
 use wire::peer::{Request, Resume};
@@ -68,6 +69,8 @@ pub struct Ask {
     pub peer_hops: PeerHops,
     pub method: Method,
     pub target: Target,
+    /// What the content classes say of the target.
+    pub verdict: Verdict,
     pub key: ObjectKey,
     /// The name, if a published object is requested.
     pub named: Option<Oid>,

@@ -96,7 +96,7 @@ identifier! {
     Token, 16
 }
 
-fn parse_hex(text: &str, bytes: &mut [u8]) -> Result<(), ParseIdError> {
+pub(crate) fn parse_hex(text: &str, bytes: &mut [u8]) -> Result<(), ParseIdError> {
     let digit = |c: u8| (c as char).to_digit(16).ok_or(ParseIdError);
     if text.len() != bytes.len() * 2 {
         return Err(ParseIdError);

@@ -8,6 +8,7 @@
 
 pub mod capture;
 pub mod counters;
+mod digest;
 mod id;
 mod paper;
 pub mod peer;
@@ -16,6 +17,7 @@ mod time;
 mod timer_queue;
 pub mod varint;
 
+pub use digest::Digest;
 pub use id::{
     ChunkId, NodeId, ObjectKey, Oid, ParseIdError, PublicKey, RecordId, Signature, Token,
 };

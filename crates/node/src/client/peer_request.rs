@@ -96,6 +96,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
         asker: Asker::Peer(peer, ask.request),
         peer_hops,
         method: Method::GET,
+        verdict: cx.config.classes.judge(target.url()),
         // Peers get only what everyone may have.
         key: target.key(&cx.config.secret, Audience::Everyone),
         target,

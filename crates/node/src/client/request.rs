@@ -142,6 +142,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
             ..PeerHops::default()
         },
         method,
+        verdict: config.classes.judge(target.url()),
         target,
         key,
         named: None,

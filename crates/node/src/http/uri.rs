@@ -104,6 +104,11 @@ impl Target {
         &self.path
     }
 
+    /// Its parts, as the content classes read them.
+    pub fn url(&self) -> classes::Url<'_> {
+        classes::Url { tls: self.is_tls(), host: &self.host, port: self.port, path: &self.path }
+    }
+
     /// The value of the `Host` field.
     pub fn authority(&self) -> String {
         match self.port {

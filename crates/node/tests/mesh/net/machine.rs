@@ -105,6 +105,7 @@ impl Plan {
             built: Date::from_unix(BEGIN.as_unix() - 1000),
             mesh: Some(self.mesh(node)),
             has_far_end: options.has_far_end,
+            classes: std::sync::Arc::default(),
         }
     }
 }

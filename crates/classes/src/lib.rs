@@ -1,0 +1,12 @@
+//! Content classes: what the URLs of package archives promise, by tables.
+//!
+//! *What this is:* for each ecosystem of packages (apt, PyPI, npm, …) a table says which hosts serve it, which paths of
+//! these hosts never change, which change and how fast, and how long their responses are kept. *Who calls it:* `node`
+//! asks for a [`Verdict`] on each URL; the daemon maps requests to its mirror. *What it never does:* read a file or a
+//! clock, dial, or see a header field. *Where to start:* `verdict.rs`, then `table.rs`.
+
+mod table;
+mod verdict;
+
+pub use table::Classes;
+pub use verdict::{ClassId, Keep, Kind, Url, Verdict};
