@@ -135,7 +135,6 @@ impl Router {
             access: node::Access::default(),
             built: BUILT,
             mesh,
-            has_far_end: settings.far.is_some(),
             classes: std::sync::Arc::default(),
         };
         Ok(Self {

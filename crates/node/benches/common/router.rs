@@ -55,7 +55,6 @@ impl Router {
             access: node::Access::default(),
             built: Date::from_unix(1_000),
             mesh,
-            has_far_end: false,
             classes: std::sync::Arc::default(),
         };
         let mut router = Self {

@@ -10,6 +10,7 @@
 pub mod budget;
 mod charge;
 mod claims;
+mod elsewhere;
 mod forwards;
 mod head;
 mod lookup;

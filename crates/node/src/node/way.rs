@@ -40,7 +40,6 @@ mod tests {
             access: Access::default(),
             built: Date::from_unix(1_000),
             mesh: None,
-            has_far_end: false,
             classes: std::sync::Arc::default(),
         };
         Node::new(config, Index::new(1 << 30, Policy::S3Fifo))

@@ -12,6 +12,7 @@
 mod announce;
 mod ask;
 mod choose;
+mod elsewhere;
 mod end;
 mod patience;
 mod rest;
@@ -106,6 +107,7 @@ impl Source {
             sparing: quest.ask.peer_hops.sparing,
             via: Upstream::Next,
             tried: Vec::new(),
+            referred: None,
             previous: None,
             answered: false,
             lost_route_at: None,
@@ -115,7 +117,11 @@ impl Source {
             resumed: None,
             quest,
         };
-        let is_for_origin = matches!(pursuit.quest.goal, Goal::Pass | Goal::Range);
+        let is_for_origin = match pursuit.quest.goal {
+            Goal::Pass => !pursuit.quest.ask.passes_by_peers(),
+            Goal::Range => true,
+            Goal::Head | Goal::Object | Goal::Holes => false,
+        };
         cx.pursuits.insert(id, pursuit);
         match is_for_origin {
             true => self.dial_origin(cx, id),

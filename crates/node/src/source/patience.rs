@@ -57,7 +57,7 @@ impl Source {
         }
         match pursuit.via {
             // What is only passed on cannot go on elsewhere.
-            Upstream::Nobody if pursuit.quest.goal == Goal::Pass => {}
+            Upstream::Nobody if pursuit.quest.goal == Goal::Pass && pursuit.answered => {}
             Upstream::Nobody => {
                 // Routes may have changed: those that failed are tried again.
                 pursuit.tried.clear();
@@ -85,6 +85,9 @@ impl Source {
         let awaits = match pursuit.quest.goal {
             Goal::Head => true,
             Goal::Object | Goal::Holes => in_flight || !pursuit.answered,
+            Goal::Pass if !pursuit.answered => {
+                return self.look_after_passed(cx, id, supplier, waited);
+            }
             Goal::Pass | Goal::Range => return,
         };
         let is_asking = pursuit.quest.goal == Goal::Head;
@@ -113,6 +116,21 @@ impl Source {
             mesh.peers.hurry(cx.now, peer);
         } else if open && waited > STALL_TIMEOUT {
             self.values.push_back(Value::Stalled(id));
+        }
+    }
+
+    /// Checks a peer that was asked for a response that is only passed on, and has not answered. It is not raced:
+    /// if it cannot answer, another is asked in its place.
+    fn look_after_passed(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        peer: Option<NodeId>,
+        waited: Duration,
+    ) {
+        let Some(since) = cx.pursuits.get(&id).map(|pursuit| pursuit.moved) else { return };
+        if is_mute(cx, peer, since) || waited > HEAD_TIMEOUT {
+            self.lose_upstream(cx, id);
         }
     }
 

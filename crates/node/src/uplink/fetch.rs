@@ -133,7 +133,7 @@ const CODES: [FetchError; 10] = [
     FetchError::Unsent,
     FetchError::Untrusted,
     FetchError::NotTls,
-    FetchError::FarEndSilent,
+    FetchError::NoTls,
 ];
 
 pub fn code_of(result: Result<(), FetchError>) -> u64 {

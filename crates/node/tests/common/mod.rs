@@ -30,8 +30,6 @@ pub struct Options {
     pub object_bytes_max: u64,
     /// Each answer of the disk takes up to this long, and reads are answered out of order.
     pub disk_delay: Duration,
-    /// A far end fetches for the nodes.
-    pub has_far_end: bool,
 }
 
 impl Default for Options {
@@ -42,7 +40,6 @@ impl Default for Options {
             store_bytes: 64 << 20,
             object_bytes_max: 32 << 20,
             disk_delay: Duration::ZERO,
-            has_far_end: false,
         }
     }
 }

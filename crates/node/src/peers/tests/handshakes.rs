@@ -31,7 +31,7 @@ fn two_nodes_meet_and_talk() {
             assert_eq!(peers.hello(ids[1 - node]), Some(&hello(name)));
             assert_eq!(peers.at(address(1 - node).ip()), Some(ids[1 - node]));
             let infos = peers.list(net.now);
-            assert_eq!((infos.len(), infos[0].name.as_str()), (1, name));
+            assert_eq!((infos.len(), infos[0].hello.name.as_str()), (1, name));
             assert!(infos[0].in_bytes > 100 && infos[0].out_bytes > 100);
             let message = Message::Cancel(Request(9));
             assert!(net.with(node, |it, now| it.send(now, ids[1 - node], &message)));

@@ -377,7 +377,6 @@ fn config(options: &Options) -> Config {
         access: Access::default(),
         built: Date::from_unix(BEGIN.as_unix() - 1000),
         mesh: None,
-        has_far_end: options.has_far_end,
         classes: std::sync::Arc::default(),
     }
 }
