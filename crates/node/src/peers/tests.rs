@@ -8,6 +8,7 @@ mod liveness;
 mod net;
 mod places;
 mod rivals;
+mod unknown;
 
 use super::{Event, Peers};
 use crate::input::MeshConfig;

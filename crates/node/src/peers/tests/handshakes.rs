@@ -104,7 +104,7 @@ fn a_version_that_is_not_known_is_refused_in_clear() {
     let link = LinkId(1);
     peers.handle(at(0), LinkInput::Accepted(link, address(9)));
     peers.handle(at(0), LinkInput::Room(link, 100));
-    let preamble = Bytes::from_static(b"HSPR\x02\x01\x00\x00 whatever follows");
+    let preamble = Bytes::from_static(b"HSPR\x01\x01\x00\x00 whatever follows");
     peers.handle(at(0), LinkInput::Received(link, preamble));
     let outputs: Vec<_> = std::iter::from_fn(|| peers.poll_output()).collect();
     let is_refusal =
