@@ -1,6 +1,5 @@
 //! Ends of peers that name other routers, or that say that a request was not understood: who is asked then.
 
-use super::Source;
 use crate::access::is_local;
 use crate::context::Context;
 use crate::input::FetchId;
@@ -10,22 +9,20 @@ use std::net::IpAddr;
 use wire::NodeId;
 use wire::peer::{Outcome, Router};
 
-impl Source {
-    /// Notes what an end says of other nodes. In any case the gateway comes next, in place of the scheme's choice.
-    pub(super) fn heed(&mut self, cx: &mut Context, id: FetchId, outcome: &Outcome) {
-        let routers = match outcome {
-            Outcome::Elsewhere(routers) => &routers[..],
-            Outcome::NotUnderstood => &[],
-            _ => return,
-        };
-        let known = |router: &Router| Some((router.id, dialled_at(cx, router)?));
-        let referred: Vec<_> = routers.iter().filter_map(known).collect();
-        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        pursuit.to_gateway = true;
-        // Only once: otherwise two nodes could send a request back and forth.
-        if matches!(outcome, Outcome::Elsewhere(_)) {
-            pursuit.referred.get_or_insert(referred);
-        }
+/// Notes what an end says of other nodes. In any case the gateway comes next, in place of the scheme's choice.
+pub(super) fn heed(cx: &mut Context, id: FetchId, outcome: &Outcome) {
+    let routers = match outcome {
+        Outcome::Elsewhere(routers) => &routers[..],
+        Outcome::NotUnderstood => &[],
+        _ => return,
+    };
+    let known = |router: &Router| Some((router.id, dialled_at(cx, router)?));
+    let referred: Vec<_> = routers.iter().filter_map(known).collect();
+    let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
+    pursuit.to_gateway = true;
+    // Only once: otherwise two nodes could send a request back and forth.
+    if matches!(outcome, Outcome::Elsewhere(_)) {
+        pursuit.referred.get_or_insert(referred);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What happens when an upstream answers, ends or disconnects: which answer is accepted, and who is
 //! asked next.
 
-use super::{Source, Value};
+use super::{Source, Value, elsewhere};
 use crate::access::Forbidden;
 use crate::context::Context;
 use crate::events::{Event, NextSource, Stale};
@@ -167,7 +167,7 @@ impl Source {
         let (goal, for_peer) = (pursuit.quest.goal, pursuit.quest.ask.asker != Asker::Client);
         let awaits_head = pursuit.awaits_head();
         self.asks.remove(&asked);
-        self.heed(cx, id, &outcome);
+        elsewhere::heed(cx, id, &outcome);
         let another = match goal {
             Goal::Object | Goal::Holes => outcome != Outcome::UnknownRecord,
             Goal::Head | Goal::Pass | Goal::Range => awaits_head && self.may_ask_another(cx, id),

@@ -85,8 +85,13 @@ impl Source {
         let awaits = match pursuit.quest.goal {
             Goal::Head => true,
             Goal::Object | Goal::Holes => in_flight || !pursuit.answered,
+            // It is not raced: if the peer cannot answer, another is asked in its place.
             Goal::Pass if !pursuit.answered => {
-                return self.look_after_passed(cx, id, supplier, waited);
+                let since = pursuit.moved;
+                if is_mute(cx, supplier, since) || waited > HEAD_TIMEOUT {
+                    self.lose_upstream(cx, id);
+                }
+                return;
             }
             Goal::Pass | Goal::Range => return,
         };
@@ -116,21 +121,6 @@ impl Source {
             mesh.peers.hurry(cx.now, peer);
         } else if open && waited > STALL_TIMEOUT {
             self.values.push_back(Value::Stalled(id));
-        }
-    }
-
-    /// Checks a peer that was asked for a response that is only passed on, and has not answered. It is not raced:
-    /// if it cannot answer, another is asked in its place.
-    fn look_after_passed(
-        &mut self,
-        cx: &mut Context,
-        id: FetchId,
-        peer: Option<NodeId>,
-        waited: Duration,
-    ) {
-        let Some(since) = cx.pursuits.get(&id).map(|pursuit| pursuit.moved) else { return };
-        if is_mute(cx, peer, since) || waited > HEAD_TIMEOUT {
-            self.lose_upstream(cx, id);
         }
     }
 

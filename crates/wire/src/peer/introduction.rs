@@ -58,7 +58,7 @@ pub struct Introduction {
 
 impl Introduction {
     /// The longest introduction, in bytes, also of later versions: with Noise's own bytes it fits a message of
-    /// the handshake. The longest of this version has 437.
+    /// the handshake. The longest of this version has 330.
     pub const LENGTH_MAX: usize = 900;
 
     /// Its encoding; `None` if it breaks a limit.

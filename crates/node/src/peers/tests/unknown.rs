@@ -7,8 +7,8 @@ use crate::output::LinkOutput;
 use crate::peers::link::Role;
 use crate::peers::{Event, Peers};
 use bytes::Bytes;
-use wire::peer::{Get, Message, Outcome, Refusal, Request};
 use wire::NodeId;
+use wire::peer::{Get, Message, Outcome, Refusal, Request};
 
 /// Two nodes that have met.
 fn met() -> (Net, [NodeId; 2]) {
