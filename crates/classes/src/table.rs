@@ -12,6 +12,11 @@ impl Classes {
         Verdict::default()
     }
 
+    /// Whether a mirror may send requests to this host and port, by TLS.
+    pub fn may_reach(&self, _host: &str, _port: u16) -> bool {
+        false
+    }
+
     /// The name of a class, for people: a token in lower case.
     pub fn name(&self, _class: ClassId) -> &str {
         "other"

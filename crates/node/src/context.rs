@@ -310,6 +310,7 @@ impl Context {
     pub fn append(&mut self, of: Option<FetchId>, mut group: Vec<(ChunkId, Bytes)>) {
         // The store reserves room for one of its segments. A larger group could wait for ever.
         let bytes_max = self.chunks.index().segment_bytes() / 2;
+        let lasts = of.and_then(|id| self.transfers.get(&id)).is_some_and(|it| it.is_lasting);
         while !group.is_empty() {
             let mut sum = 0;
             let fits = group.iter().take_while(|(_, bytes)| {
@@ -318,7 +319,7 @@ impl Context {
             });
             let rest = group.split_off(fits.count().max(1));
             self.dirty();
-            let spared = self.chunks.append(of, group, &mut self.ids, &mut self.out);
+            let spared = self.chunks.append(of, lasts, group, &mut self.ids, &mut self.out);
             if of.is_none() {
                 self.overheard_written(spared, &[]);
             }

@@ -221,6 +221,9 @@ impl Node {
                 let Some(id) = self.source.transfer_of(&self.cx, fetch) else {
                     return self.cx.events.stale(Stale::OriginEnd);
                 };
+                if self.source.handle_token_end(&mut self.cx, id, result.is_ok()) {
+                    return;
+                }
                 if let Some(result) = self.source.origin_ends(&mut self.cx, id, result) {
                     self.ends(id, result);
                 }
@@ -234,6 +237,9 @@ impl Node {
         self.source.forget_previous(&mut self.cx, id);
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);
+        }
+        if self.source.goes_on_detour(&mut self.cx, id, status, &headers) {
+            return;
         }
         if !self.source.rest_head(&mut self.cx, id, status, &headers)
             && !self.object.repair_head(&mut self.cx, id, status, &headers)
@@ -249,6 +255,9 @@ impl Node {
             self.publish.handle_bytes(id, &bytes);
         }
         self.cx.pursuits.came(id, self.cx.now);
+        if self.source.handle_token_bytes(&mut self.cx, id, &bytes) {
+            return;
+        }
         if self.cx.pursuits.is_at_origin(id) {
             self.cx.report.origin_bytes += bytes.len() as u64;
         }

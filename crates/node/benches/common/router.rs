@@ -51,6 +51,7 @@ impl Router {
             memory_bytes: 64 << 20,
             profile: content::Profile::DEFAULT,
             object_bytes_max: 1 << 30,
+            undecided_bytes_max: u64::MAX,
             allow: Vec::new(),
             access: node::Access::default(),
             built: Date::from_unix(1_000),
@@ -87,6 +88,7 @@ impl Router {
             at_home: false,
             behind_uplink: false,
             entrance: Entrance::Explicit,
+            expected: None,
         };
         self.give(now, Input::Client(ClientInput::Request(id, Box::new(request))));
         self.give(now, Input::Client(ClientInput::Credit(id, 4 << 20)));

@@ -11,8 +11,10 @@ use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::pursuits::Pursuit;
 use crate::{http, named};
 use ::http::{Method, header};
+use classes::Kind;
 use std::rc::Rc;
 use std::time::Duration;
+use wire::ObjectKey;
 use wire::peer::{Outcome, Resume};
 
 /// A request that joined another waits this long for a head while the peer sends nothing; then it
@@ -78,7 +80,7 @@ impl Client {
                 None => self.miss(cx, id, None, Forward::UriMiss),
             };
         }
-        match http::decide(row, &ask.headers, now, clock_right) {
+        match http::decide(row, &ask.headers, ask.verdict.kind, now, clock_right) {
             Reuse::Hit(record, left) => self.check(cx, id, record, left, None),
             Reuse::WhileRevalidating(record, left) => {
                 // The client gets the stale response at once; nobody waits for the new one (RFC
@@ -100,8 +102,46 @@ impl Client {
                 }
             }
             Reuse::Revalidate(record) => self.miss(cx, id, Some(record), Forward::Stale),
-            Reuse::Miss(true) => self.miss(cx, id, None, Forward::VaryMiss),
-            Reuse::Miss(false) => self.miss(cx, id, None, Forward::UriMiss),
+            Reuse::Miss(varies) => self.look_for_alias(cx, id, varies),
+        }
+    }
+
+    /// Nothing is stored under the URI. If the digest is known, the same content may be stored under another one.
+    fn look_for_alias(&mut self, cx: &mut Context, id: ExchangeId, varies: bool) {
+        let alias = cx.exchanges.get(&id).and_then(|it| it.ask.alias(&cx.config.secret));
+        let Some(alias) = alias else { return self.miss(cx, id, None, not_found(varies)) };
+        cx.exchanges.put_state(id, State::Aliased { varies, record: None });
+        self.look_up_alias(cx, id, alias);
+    }
+
+    fn look_up_alias(&mut self, cx: &mut Context, id: ExchangeId, key: ObjectKey) {
+        match cx.rows.get(&key) {
+            Some(row) => self.decide_by_alias(cx, id, &row),
+            None => cx.rows.look_up(key, id, &mut cx.out),
+        }
+    }
+
+    /// A row is known that may lead to the content by its digest.
+    pub fn decide_by_alias(&mut self, cx: &mut Context, id: ExchangeId, row: &Row) {
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let State::Aliased { varies, record: wanted } = exchange.state else { return };
+        let why = not_found(varies);
+        let Some(wanted) = wanted else {
+            let Some((key, record)) = row.alias() else { return self.miss(cx, id, None, why) };
+            exchange.state = State::Aliased { varies, record: Some(record) };
+            return self.look_up_alias(cx, id, key);
+        };
+        let for_peer = exchange.peer().is_some();
+        // Another router's signature covers the URI, so it says nothing about this one.
+        let serves = |record: &&Rc<Record>| {
+            record.id == wanted && !(for_peer && record.record_signature.is_some())
+        };
+        match row.records.iter().find(serves) {
+            Some(record) => {
+                cx.report.aliases += 1;
+                self.check(cx, id, Rc::clone(record), http::FOR_EVER, None);
+            }
+            None => self.miss(cx, id, None, why),
         }
     }
 
@@ -166,12 +206,13 @@ impl Client {
             return self.misses.pass(cx, id, Forward::Partial, NotStored::Range, &mut self.values);
         }
         // A client that insists on the origin's current answer cannot share an earlier request.
-        let joins = ask.is_plain() && !ask.is_insistent() && !ask.alone;
+        let insists = ask.is_insistent() && !matches!(ask.verdict.kind, Kind::Immutable { .. });
+        let joins = ask.is_plain() && !insists && !ask.alone;
         if let Some(fetch) = joins.then(|| self.join(cx, id)).flatten() {
             return cx.events.emit(|| Event::Join { exchange: id, fetch });
         }
         // `Cache-Status` says that the request itself asked for this.
-        let why = if ask.is_insistent() { Forward::Request } else { why };
+        let why = if insists { Forward::Request } else { why };
         let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
         cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
         cx.exchanges.put_state(id, State::Waiting(fetch));
@@ -199,7 +240,9 @@ impl Client {
             Stage::Object => {
                 let incoming = cx.transfers.get(&fetch_id)?;
                 let record = incoming.so_far();
-                let fits = record.clocked == right && http::may_join(&record, &ask.headers, now);
+                let kind = ask.verdict.kind;
+                let fits =
+                    record.clocked == right && http::may_join(&record, &ask.headers, kind, now);
                 // A new reader needs the object's beginning. It is missing if the object is kept in
                 // memory only, or starts late.
                 if !fits || incoming.memory_only || incoming.starts_late() || crowded {
@@ -310,4 +353,9 @@ impl Client {
             }
         }
     }
+}
+
+/// Why a request is forwarded that no stored response fits.
+fn not_found(varies: bool) -> Forward {
+    if varies { Forward::VaryMiss } else { Forward::UriMiss }
 }

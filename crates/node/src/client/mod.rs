@@ -27,8 +27,9 @@ mod serve_peer;
 
 use crate::chunks::Unit;
 use crate::context::Context;
+
 use crate::events::{RequestEnd, Stale};
-use crate::exchanges::exchange::Exchange;
+use crate::exchanges::exchange::{Exchange, State};
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::Quest;
 use crate::transfers::incoming::Incoming;
@@ -167,7 +168,10 @@ impl Client {
             if !cx.exchanges.contains_key(&id) {
                 cx.events.stale(Stale::Row);
             }
-            self.decide(cx, id, &row);
+            match cx.exchanges.get(&id).map(|exchange| &exchange.state) {
+                Some(State::Aliased { .. }) => self.decide_by_alias(cx, id, &row),
+                _ => self.decide(cx, id, &row),
+            }
         }
     }
 }

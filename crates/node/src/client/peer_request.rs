@@ -92,11 +92,14 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
         sparing: ask.sparing,
         upstream: String::new(),
     };
+    let verdict = cx.config.classes.judge(target.url());
     let ask = Ask {
         asker: Asker::Peer(peer, ask.request),
         peer_hops,
         method: Method::GET,
-        verdict: cx.config.classes.judge(target.url()),
+        expected: verdict.digest(),
+        follow: false,
+        verdict,
         // Peers get only what everyone may have.
         key: target.key(&cx.config.secret, Audience::Everyone),
         target,

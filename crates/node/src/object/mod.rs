@@ -229,7 +229,7 @@ impl Objects {
         };
         let came = incoming.received_bytes;
         match well && incoming.announced.is_none_or(|length| length == came) {
-            true => self.close(cx, id),
+            true => self.close_checked(cx, id),
             false => self.broken(cx, id),
         }
         true

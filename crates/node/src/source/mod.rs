@@ -12,15 +12,18 @@
 mod announce;
 mod ask;
 mod choose;
+mod detour;
 mod end;
 mod patience;
 mod rest;
 mod resume;
 pub mod select;
+mod token;
 
 use crate::context::Context;
 use crate::hasher::Map;
 use crate::input::{FetchError, FetchId};
+use crate::pursuits::detour::Detour;
 use crate::pursuits::{Goal, Pursuit, Quest, Upstream};
 use crate::timer::{self, Timer};
 use crate::transfers::incoming::Incoming;
@@ -28,6 +31,7 @@ use select::Select;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
+use token::Tokens;
 use wire::peer::Request;
 use wire::{Instant, NodeId};
 
@@ -64,8 +68,10 @@ pub struct Source {
     asks: Map<(NodeId, Request), FetchId>,
     /// Requests that wait for a peer to be dialled.
     dialling: Map<SocketAddr, Vec<FetchId>>,
-    /// Transfers by the number of the range request for the rest of their body.
+    /// Transfers by the number of a further request to their origin: for the rest of their body, or after a redirect.
     range_requests: Map<FetchId, FetchId>,
+    /// Tokens that registries gave to this node.
+    tokens: Tokens,
     /// When to check the progress of requests to peers.
     pub look_at: Option<Instant>,
     requests: u32,
@@ -80,6 +86,7 @@ impl Source {
             asks: Map::default(),
             dialling: Map::default(),
             range_requests: Map::default(),
+            tokens: Tokens::default(),
             look_at: None,
             requests: 0,
             values: VecDeque::new(),
@@ -113,6 +120,7 @@ impl Source {
             owed: 0,
             origin_raced: false,
             resumed: None,
+            detour: Detour::default(),
             quest,
         };
         let is_for_origin = matches!(pursuit.quest.goal, Goal::Pass | Goal::Range);

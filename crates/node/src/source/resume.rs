@@ -138,7 +138,8 @@ impl Pursuit {
     /// The driver's number of the request to the origin. `None` between a break and the next
     /// request.
     pub(super) fn fetch(&self, id: FetchId) -> Option<FetchId> {
-        self.resumed.as_ref().map_or(Some(id), |resumed| resumed.fetch)
+        let own = self.detour.fetch.unwrap_or(id);
+        self.resumed.as_ref().map_or(Some(own), |resumed| resumed.fetch)
     }
 
     /// Whether the head of the rest is still awaited: nothing can be granted before it.

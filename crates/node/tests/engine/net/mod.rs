@@ -122,6 +122,7 @@ impl Net {
             has_body: call.has_body,
             client: call.from,
             entrance: call.dialling.map_or(Entrance::Explicit, Entrance::Intercepted),
+            expected: None,
         };
         let window = call.pace.window();
         self.clients.push(Client::new(call));
@@ -373,6 +374,7 @@ fn config(options: &Options) -> Config {
         memory_bytes: options.memory_bytes,
         profile: content::Profile::DEFAULT,
         object_bytes_max: options.object_bytes_max,
+        undecided_bytes_max: u64::MAX,
         allow: vec!["192.0.2.0/24".parse().expect("a prefix")],
         access: Access::default(),
         built: Date::from_unix(BEGIN.as_unix() - 1000),

@@ -328,6 +328,7 @@ impl Mesh {
             has_body: call.has_body,
             client: call.from,
             entrance: call.dialling.map_or(Entrance::Explicit, Entrance::Intercepted),
+            expected: None,
         };
         let window = call.pace.window();
         self.clients.push(Client::new(call).in_mesh());
