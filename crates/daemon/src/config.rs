@@ -105,6 +105,9 @@ pub struct Store {
     pub size_bytes: u64,
     /// Which units are evicted when the store is full.
     pub policy: store::Policy,
+    /// Objects larger than this, in bytes, are not stored if no content class says how long they are kept; `None`: of any
+    /// size.
+    pub object_bytes_max: Option<u64>,
 }
 
 /// Where units are stored.
@@ -476,7 +479,8 @@ impl Reader<'_> {
             if place == Place::Memory { MEMORY_STORE_DEFAULT } else { STORE_DEFAULT };
         let size = overrides.store_size.or(file.size.map(Spanned::into_inner));
         let policy = file.policy.map_or(store::Policy::S3Fifo, |text| self.policy(&text));
-        Store { place, size_bytes: size.unwrap_or(size_default).0, policy }
+        let object_bytes_max = file.object_max.map(|size| size.into_inner().0);
+        Store { place, size_bytes: size.unwrap_or(size_default).0, policy, object_bytes_max }
     }
 
     fn policy(&mut self, text: &Spanned<String>) -> store::Policy {
@@ -656,6 +660,7 @@ mod tests {
             [store]
             path = "memory"
             policy = "lru"
+            object-max = "16MB"
             [intercept]
             interfaces = ["br-lan"]
             port = 3132
@@ -675,6 +680,7 @@ mod tests {
         assert_eq!(config.store.place, Place::Memory);
         assert_eq!(config.store.size_bytes, MEMORY_STORE_DEFAULT.0);
         assert_eq!(config.store.policy, store::Policy::Lru);
+        assert_eq!(config.store.object_bytes_max, Some(16_000_000));
         let rules = config.intercept.rules(&[]).unwrap();
         assert_eq!((rules.listen_port, rules.ports), (3132, vec![80, 8080]));
         let mesh = config.mesh.routing().unwrap();

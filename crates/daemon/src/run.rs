@@ -157,7 +157,7 @@ fn engine_config(
         profile: config.experiment.units,
         // At most half of the store, so that one object cannot evict everything else.
         object_bytes_max: config.store.size_bytes / 2,
-        undecided_bytes_max: u64::MAX,
+        undecided_bytes_max: config.store.object_bytes_max.unwrap_or(u64::MAX),
         allow: config.allow.clone(),
         access: access(config),
         built: BUILT,
