@@ -15,6 +15,8 @@ pub use disk::{Answer, Shelf};
 pub use origin::{Event as OriginEvent, Origin, Page, noise};
 use summary::{figures, summary};
 
+use classes::Classes;
+use std::sync::Arc;
 use std::time::Duration;
 use wire::Date;
 
@@ -32,6 +34,8 @@ pub struct Options {
     pub disk_delay: Duration,
     /// A far end fetches for the nodes.
     pub has_far_end: bool,
+    /// Tables of content classes.
+    pub classes: Arc<Classes>,
 }
 
 impl Default for Options {
@@ -43,6 +47,7 @@ impl Default for Options {
             object_bytes_max: 32 << 20,
             disk_delay: Duration::ZERO,
             has_far_end: false,
+            classes: Arc::default(),
         }
     }
 }

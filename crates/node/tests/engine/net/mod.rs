@@ -14,11 +14,12 @@ pub use crate::common::{
 
 use crate::common::{Answer, OriginEvent, Trace, Turn, check_memory};
 use node::{
-    Access, ClientInput, ClientOutput, Config, Entrance, ExchangeId, FetchId, Input, Node,
+    Access, ClientInput, ClientOutput, Config, ExchangeId, FetchId, Input, Node,
     OPEN_KEY, OriginOutput, Output, Report, Request, Settings, StoreInput,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use wire::{Date, Instant};
 
@@ -121,8 +122,8 @@ impl Net {
             headers: call.headers.clone(),
             has_body: call.has_body,
             client: call.from,
-            entrance: call.dialling.map_or(Entrance::Explicit, Entrance::Intercepted),
-            expected: None,
+            entrance: call.entrance(),
+            expected: call.mirrors.flatten(),
         };
         let window = call.pace.window();
         self.clients.push(Client::new(call));
@@ -380,6 +381,6 @@ fn config(options: &Options) -> Config {
         built: Date::from_unix(BEGIN.as_unix() - 1000),
         mesh: None,
         has_far_end: options.has_far_end,
-        classes: std::sync::Arc::default(),
+        classes: Arc::clone(&options.classes),
     }
 }

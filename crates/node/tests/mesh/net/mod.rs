@@ -327,8 +327,8 @@ impl Mesh {
             headers: call.headers.clone(),
             has_body: call.has_body,
             client: call.from,
-            entrance: call.dialling.map_or(Entrance::Explicit, Entrance::Intercepted),
-            expected: None,
+            entrance: call.entrance(),
+            expected: call.mirrors.flatten(),
         };
         let window = call.pace.window();
         self.clients.push(Client::new(call).in_mesh());
