@@ -3,10 +3,16 @@
 //! *What this is:* for each ecosystem of packages (apt, PyPI, npm, …) a table says which hosts serve it, which paths of
 //! these hosts never change, which change and how fast, and how long their responses are kept. *Who calls it:* `node`
 //! asks for a [`Verdict`] on each URL; the daemon maps requests to its mirror. *What it never does:* read a file or a
-//! clock, dial, or see a header field. *Where to start:* `verdict.rs`, then `table.rs`.
+//! clock, dial, or see a header field. *Where to start:* `verdict.rs`, then `table.rs` and a file of `tables/`.
 
+mod glob;
+mod host;
+mod path;
+mod proven;
 mod table;
 mod verdict;
 
-pub use table::Classes;
-pub use verdict::{ClassId, Keep, Kind, Url, Verdict};
+pub use host::HostPattern;
+pub use proven::{Proof, Proven};
+pub use table::{Classes, Problem, Upstream};
+pub use verdict::{ClassId, IndexFormat, Keep, Kind, Url, Verdict};
