@@ -178,11 +178,6 @@ impl Classes {
         std::iter::once("other").chain(self.tables.iter().map(|it| &*it.name))
     }
 
-    /// Whether a mirror may send requests to this host and port, by TLS.
-    pub fn may_reach(&self, _host: &str, _port: u16) -> bool {
-        false
-    }
-
     /// The name of a class, for people: a token in lower case.
     pub fn name(&self, class: ClassId) -> &str {
         self.table(class).map_or("other", |it| &it.name)

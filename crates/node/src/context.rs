@@ -7,7 +7,7 @@ use crate::dns::DnsCache;
 use crate::events::{Events, Stale};
 use crate::exchanges::Exchanges;
 use crate::heard::Heard;
-use crate::http::Record;
+use crate::http::{Record, Target};
 use crate::ids::Ids;
 use crate::input::{Config, ExchangeId, FetchId, LinkInput, Settings};
 use crate::mesh::Mesh;
@@ -23,6 +23,7 @@ use crate::trust::Trust;
 use crate::turns::Turns;
 use ::http::StatusCode;
 use bytes::Bytes;
+use classes::{Proven, Verdict};
 use content::{Sealer, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -58,6 +59,8 @@ pub struct Context {
     /// Segments of manifests that are not in the catalogue yet.
     pub segments: Segments,
     pub dns: DnsCache,
+    /// Hosts that are archives, as their indexes have shown.
+    pub proven: Proven,
     pub rows: Rows,
     /// Records that are in no row any more but are still read.
     pub lingering: BTreeSet<RecordId>,
@@ -116,6 +119,7 @@ impl Context {
             ids: Ids::default(),
             segments: Segments::default(),
             dns: DnsCache::new(),
+            proven: Proven::default(),
             // Shares of the memory: an eighth each for rows and manifests, a quarter for units.
             rows: Rows::new(memory / 8),
             lingering: BTreeSet::new(),
@@ -155,6 +159,11 @@ impl Context {
     pub fn begins_here(&mut self, record: &Record) -> bool {
         let first = self.manifests.get(record.id, 0);
         record.length == 0 || first.is_none_or(|first| self.is_sound(record, &first))
+    }
+
+    /// What the content classes say of a target.
+    pub fn judge(&self, target: &Target) -> Verdict {
+        self.config.classes.judge_proven(&self.proven, target.url())
     }
 
     /// The limit in bytes for units in memory that are not on disk.

@@ -30,6 +30,8 @@ impl Client {
             cx.events.emit(judged(Judgement::Passed));
             return self.pass_on(cx, id, status, headers);
         }
+        self.misses.learn(cx, id, status, &headers);
+        let Some(miss) = self.misses.get(&id) else { return };
         if let (Some(old), true, StatusCode::NOT_MODIFIED) = (&miss.old, miss.confirms, status) {
             let old = Rc::clone(old);
             cx.events.emit(judged(Judgement::Confirms));

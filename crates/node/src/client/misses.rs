@@ -159,6 +159,30 @@ impl Misses {
         })
     }
 
+    /// An index of packages shows that its host is an archive. Then the tables say more of this very request, too.
+    pub fn learn(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) {
+        let Some(miss) = self.all.get_mut(&id).filter(|it| it.ask.verified) else { return };
+        // A page for people that stands for any path, as that of a captive portal, is no index.
+        let is_page = headers.get(header::CONTENT_TYPE).is_some_and(|it| {
+            it.to_str()
+                .is_ok_and(|it| it.trim_start().to_ascii_lowercase().starts_with("text/html"))
+        });
+        if is_page || !matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED) {
+            return;
+        }
+        if let Some(proof) = cx.config.classes.proves(miss.ask.target.url()) {
+            cx.proven.learn(proof);
+            let verdict = cx.judge(&miss.ask.target);
+            Rc::make_mut(&mut miss.ask).verdict = verdict;
+        }
+    }
+
     /// Begins an object from an origin's response: its body is cut into units.
     pub fn begin_storing(
         &mut self,
@@ -227,6 +251,8 @@ impl Misses {
             return Vec::new();
         }
         cx.pursuits.is_answering(id);
+        self.learn(cx, id, status, &incoming.headers);
+        let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
         let asked = Asked {
             method: &fetch.ask.method,
             headers: &fetch.ask.headers,

@@ -92,7 +92,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
         sparing: ask.sparing,
         upstream: String::new(),
     };
-    let verdict = cx.config.classes.judge(target.url());
+    let verdict = cx.judge(&target);
     let ask = Ask {
         asker: Asker::Peer(peer, ask.request),
         peer_hops,

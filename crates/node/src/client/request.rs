@@ -137,7 +137,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     let exempt = at_home && !may_turn_home;
     let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
     let key = target.key(&config.secret, audience);
-    let verdict = config.classes.judge(target.url());
+    let verdict = cx.judge(&target);
     Ok(Ask {
         asker: Asker::Client,
         peer_hops: PeerHops {

@@ -140,7 +140,8 @@ impl Source {
     /// Lets a token's answer arrive.
     fn take_more(&mut self, cx: &mut Context, id: FetchId) {
         let fetch = cx.pursuits.get(&id).and_then(|pursuit| pursuit.fetch(id));
-        let bytes = TOKEN_BYTES_MAX as u64;
+        // One more, so that a longer answer is seen to be longer.
+        let bytes = TOKEN_BYTES_MAX as u64 + 1;
         let grant = fetch.map(|fetch| Output::Origin(OriginOutput::Grant(fetch, bytes)));
         cx.out.extend(grant);
     }
@@ -155,7 +156,7 @@ impl Source {
 /// Whether a request may be sent on to a place: only by TLS, and only to a host that the tables or the operator name.
 fn may_go(cx: &Context, to: &Target) -> bool {
     let is_inside = to.address().is_some_and(access::is_local);
-    to.is_tls() && (cx.config.classes.may_reach(to.host(), to.port()) && !is_inside)
+    to.is_tls() && (cx.config.classes.may_reach(true, to.host(), to.port()) && !is_inside)
 }
 
 impl Pursuit {

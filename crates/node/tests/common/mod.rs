@@ -30,6 +30,8 @@ pub struct Options {
     pub memory_bytes: u64,
     pub store_bytes: u64,
     pub object_bytes_max: u64,
+    /// The same for what no class decides on.
+    pub undecided_bytes_max: u64,
     /// Each answer of the disk takes up to this long, and reads are answered out of order.
     pub disk_delay: Duration,
     /// A far end fetches for the nodes.
@@ -45,6 +47,7 @@ impl Default for Options {
             memory_bytes: 8 << 20,
             store_bytes: 64 << 20,
             object_bytes_max: 32 << 20,
+            undecided_bytes_max: u64::MAX,
             disk_delay: Duration::ZERO,
             has_far_end: false,
             classes: Arc::default(),

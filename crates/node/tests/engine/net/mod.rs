@@ -14,8 +14,8 @@ pub use crate::common::{
 
 use crate::common::{Answer, OriginEvent, Trace, Turn, check_memory};
 use node::{
-    Access, ClientInput, ClientOutput, Config, ExchangeId, FetchId, Input, Node,
-    OPEN_KEY, OriginOutput, Output, Report, Request, Settings, StoreInput,
+    Access, ClientInput, ClientOutput, Config, ExchangeId, FetchId, Input, Node, OPEN_KEY,
+    OriginOutput, Output, Report, Request, Settings, StoreInput,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -375,7 +375,7 @@ fn config(options: &Options) -> Config {
         memory_bytes: options.memory_bytes,
         profile: content::Profile::DEFAULT,
         object_bytes_max: options.object_bytes_max,
-        undecided_bytes_max: u64::MAX,
+        undecided_bytes_max: options.undecided_bytes_max,
         allow: vec!["192.0.2.0/24".parse().expect("a prefix")],
         access: Access::default(),
         built: Date::from_unix(BEGIN.as_unix() - 1000),

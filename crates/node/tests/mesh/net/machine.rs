@@ -101,7 +101,7 @@ impl Plan {
             memory_bytes: options.memory_bytes,
             profile: content::Profile::DEFAULT,
             object_bytes_max: options.object_bytes_max,
-            undecided_bytes_max: u64::MAX,
+            undecided_bytes_max: options.undecided_bytes_max,
             allow: Vec::new(),
             access: self.access(),
             built: Date::from_unix(BEGIN.as_unix() - 1000),

@@ -33,8 +33,8 @@ use machine::{Machine, Oracle, Program, public_key, seed};
 use node::select::Select;
 use node::testing::Peers;
 use node::{
-    Access, ClientInput, Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo,
-    PutError, Report, Request, RouteTable, Settings,
+    Access, ClientInput, Dial, ExchangeId, FetchId, Input, Overheard, PublishedInfo, PutError,
+    Report, Request, RouteTable, Settings,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
