@@ -19,6 +19,7 @@ use toml::Spanned;
 use wire::Selection;
 
 mod access;
+mod classes;
 mod experiment;
 mod file;
 mod machine;
@@ -30,6 +31,7 @@ mod span;
 mod uplink;
 
 pub use access::Access;
+pub use classes::Tables;
 pub use experiment::Experiment;
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
@@ -80,6 +82,8 @@ pub struct Config {
     pub store: Store,
     /// Which destinations are dialled for clients and peers.
     pub access: Access,
+    /// Tables of content classes, besides the program's own.
+    pub classes: Tables,
     /// Transparent interception.
     pub intercept: Intercept,
     /// The mesh.
@@ -195,7 +199,9 @@ impl Config {
         let source = Source { name: &name, text: &text };
         let mut config = Self::from_text(source, overrides, &Machine::here())?;
         config.warnings.extend(exposed_key(source, path_or_default));
-        Ok(config)
+        let mut wrong = ConfigError::default();
+        config.classes = Tables::beside(path_or_default, &mut wrong);
+        wrong.unless(config)
     }
 
     fn from_text(
@@ -447,6 +453,7 @@ impl Reader<'_> {
             control: self.control(file.control, overrides),
             store: self.store(file.store, overrides),
             access: self.access(file.access),
+            classes: Tables::default(),
             intercept: intercept(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides),
             overhear: self.overhear(file.overhear, overrides, &experiment),

@@ -44,7 +44,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 36] = [
+const KEYS: [Key; 37] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -58,6 +58,7 @@ const KEYS: [Key; 36] = [
     fixed!("[access] out", access.out),
     live!("[access] private", access.private),
     live!("[access] ports", access.ports),
+    fixed!("classes.d", classes),
     live!("[intercept] interfaces", intercept.interfaces),
     fixed!("[intercept] port", intercept.port),
     live!("[intercept] ports", intercept.ports),
