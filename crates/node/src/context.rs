@@ -7,7 +7,7 @@ use crate::dns::DnsCache;
 use crate::events::{Events, Stale};
 use crate::exchanges::Exchanges;
 use crate::heard::Heard;
-use crate::http::{Record, Target};
+use crate::http::Record;
 use crate::ids::Ids;
 use crate::input::{Config, ExchangeId, FetchId, LinkInput, Settings};
 use crate::mesh::Mesh;
@@ -23,7 +23,7 @@ use crate::trust::Trust;
 use crate::turns::Turns;
 use ::http::StatusCode;
 use bytes::Bytes;
-use classes::{Proven, Verdict};
+use classes::Proven;
 use content::{Sealer, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -159,11 +159,6 @@ impl Context {
     pub fn begins_here(&mut self, record: &Record) -> bool {
         let first = self.manifests.get(record.id, 0);
         record.length == 0 || first.is_none_or(|first| self.is_sound(record, &first))
-    }
-
-    /// What the content classes say of a target.
-    pub fn judge(&self, target: &Target) -> Verdict {
-        self.config.classes.judge_proven(&self.proven, target.url())
     }
 
     /// The limit in bytes for units in memory that are not on disk.

@@ -126,7 +126,7 @@ impl Source<'_> {
     }
 
     fn check_table(&self, name: &str, known: &[&str], table: &DeTable<'_>) -> Result<(), Problem> {
-        for key in table.keys().filter(|it| !known.contains(&&**it.get_ref())) {
+        if let Some(key) = table.keys().find(|it| !known.contains(&&**it.get_ref())) {
             let within = if name.is_empty() { String::new() } else { format!(" in [{name}]") };
             let text = &**key.get_ref();
             let text = format!("unknown key `{text}`{within}: {}", advice(known, text));

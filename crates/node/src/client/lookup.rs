@@ -1,5 +1,6 @@
 //! Decides where the answer to a request comes from: the store, a transfer under way, or a new one.
 
+use super::alias::{self, Found};
 use super::{Client, Value};
 use crate::client::miss::{Forward, Stage};
 use crate::context::Context;
@@ -14,7 +15,6 @@ use ::http::{Method, header};
 use classes::Kind;
 use std::rc::Rc;
 use std::time::Duration;
-use wire::ObjectKey;
 use wire::peer::{Outcome, Resume};
 
 /// A request that joined another waits this long for a head while the peer sends nothing; then it
@@ -80,8 +80,11 @@ impl Client {
                 None => self.miss(cx, id, None, Forward::UriMiss),
             };
         }
-        match http::decide(row, &ask.headers, ask.verdict.kind, now, clock_right) {
-            Reuse::Hit(record, left) => self.check(cx, id, record, left, None),
+        let found = match http::decide(row, &ask.headers, ask.verdict.kind, now, clock_right) {
+            _ if matches!(exchange.state, State::Aliased { .. }) => alias::step(cx, id, row),
+            Reuse::Miss(varies) => alias::begin(cx, id, varies),
+            Reuse::Hit(record, left) => return self.check(cx, id, record, left, None),
+            Reuse::Revalidate(record) => return self.miss(cx, id, Some(record), Forward::Stale),
             Reuse::WhileRevalidating(record, left) => {
                 // The client gets the stale response at once; nobody waits for the new one (RFC
                 // 5861).
@@ -89,59 +92,19 @@ impl Client {
                 self.check(cx, id, Rc::clone(&record), left, None);
                 // A revalidation under way serves this request too.
                 if !self.misses.joinable.contains_key(&ask.key) {
-                    let id = self.misses.fetch(
-                        cx,
-                        ask,
-                        Some(record),
-                        Forward::Stale,
-                        Vec::new(),
-                        &mut self.values,
-                    );
+                    let old = Some(record);
+                    let values = &mut self.values;
+                    let id = self.misses.fetch(cx, ask, old, Forward::Stale, Vec::new(), values);
                     // Without readers it would be cancelled.
                     self.values.push_back(Value::Orphan(id));
                 }
+                return;
             }
-            Reuse::Revalidate(record) => self.miss(cx, id, Some(record), Forward::Stale),
-            Reuse::Miss(varies) => self.look_for_alias(cx, id, varies),
-        }
-    }
-
-    /// Nothing is stored under the URI. If the digest is known, the same content may be stored under another one.
-    fn look_for_alias(&mut self, cx: &mut Context, id: ExchangeId, varies: bool) {
-        let alias = cx.exchanges.get(&id).and_then(|it| it.ask.alias(&cx.config.secret));
-        let Some(alias) = alias else { return self.miss(cx, id, None, not_found(varies)) };
-        cx.exchanges.put_state(id, State::Aliased { varies, record: None });
-        self.look_up_alias(cx, id, alias);
-    }
-
-    fn look_up_alias(&mut self, cx: &mut Context, id: ExchangeId, key: ObjectKey) {
-        match cx.rows.get(&key) {
-            Some(row) => self.decide_by_alias(cx, id, &row),
-            None => cx.rows.look_up(key, id, &mut cx.out),
-        }
-    }
-
-    /// A row is known that may lead to the content by its digest.
-    pub fn decide_by_alias(&mut self, cx: &mut Context, id: ExchangeId, row: &Row) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
-        let State::Aliased { varies, record: wanted } = exchange.state else { return };
-        let why = not_found(varies);
-        let Some(wanted) = wanted else {
-            let Some((key, record)) = row.alias() else { return self.miss(cx, id, None, why) };
-            exchange.state = State::Aliased { varies, record: Some(record) };
-            return self.look_up_alias(cx, id, key);
         };
-        let for_peer = exchange.peer().is_some();
-        // Another router's signature covers the URI, so it says nothing about this one.
-        let serves = |record: &&Rc<Record>| {
-            record.id == wanted && !(for_peer && record.record_signature.is_some())
-        };
-        match row.records.iter().find(serves) {
-            Some(record) => {
-                cx.report.aliases += 1;
-                self.check(cx, id, Rc::clone(record), http::FOR_EVER, None);
-            }
-            None => self.miss(cx, id, None, why),
+        match found {
+            Found::Later => {}
+            Found::Record(record) => self.check(cx, id, record, http::FOR_EVER, None),
+            Found::Nothing(why) => self.miss(cx, id, None, why),
         }
     }
 
@@ -353,9 +316,4 @@ impl Client {
             }
         }
     }
-}
-
-/// Why a request is forwarded that no stored response fits.
-fn not_found(varies: bool) -> Forward {
-    if varies { Forward::VaryMiss } else { Forward::UriMiss }
 }

@@ -1,5 +1,6 @@
 //! All requests that nothing stored answers: which others may join, how each begins and ends.
 
+use super::classified::judge;
 use super::miss::{Forward, Miss, Pass, Stage};
 use super::peer_head::selecting;
 use super::{Value, Values};
@@ -178,7 +179,7 @@ impl Misses {
         }
         if let Some(proof) = cx.config.classes.proves(miss.ask.target.url()) {
             cx.proven.learn(proof);
-            let verdict = cx.judge(&miss.ask.target);
+            let verdict = judge(cx, &miss.ask.target);
             Rc::make_mut(&mut miss.ask).verdict = verdict;
         }
     }

@@ -7,9 +7,11 @@
 //! *What it never does:* store an object, or choose a peer or origin to ask. *Where to start:*
 //! `request.rs`, `lookup.rs`.
 
+mod alias;
 pub mod budget;
 mod charge;
 mod claims;
+mod classified;
 mod forwards;
 mod head;
 mod lookup;
@@ -29,7 +31,7 @@ use crate::chunks::Unit;
 use crate::context::Context;
 
 use crate::events::{RequestEnd, Stale};
-use crate::exchanges::exchange::{Exchange, State};
+use crate::exchanges::exchange::Exchange;
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::Quest;
 use crate::transfers::incoming::Incoming;
@@ -168,10 +170,7 @@ impl Client {
             if !cx.exchanges.contains_key(&id) {
                 cx.events.stale(Stale::Row);
             }
-            match cx.exchanges.get(&id).map(|exchange| &exchange.state) {
-                Some(State::Aliased { .. }) => self.decide_by_alias(cx, id, &row),
-                _ => self.decide(cx, id, &row),
-            }
+            self.decide(cx, id, &row);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Client;
 use super::charge::{cost_of_ask, size_of_ask};
+use super::classified::judge;
 use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::{Exchange, State};
@@ -92,7 +93,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
         sparing: ask.sparing,
         upstream: String::new(),
     };
-    let verdict = cx.judge(&target);
+    let verdict = judge(cx, &target);
     let ask = Ask {
         asker: Asker::Peer(peer, ask.request),
         peer_hops,

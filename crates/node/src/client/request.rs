@@ -1,6 +1,7 @@
 //! A client's request: parsed, then refused, tunnelled, or looked up.
 
 use super::Client;
+use super::classified::judge;
 use super::forwards::ends_here;
 use crate::access::{Access, Caller, may_use};
 use crate::context::Context;
@@ -137,7 +138,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     let exempt = at_home && !may_turn_home;
     let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
     let key = target.key(&config.secret, audience);
-    let verdict = cx.judge(&target);
+    let verdict = judge(cx, &target);
     Ok(Ask {
         asker: Asker::Client,
         peer_hops: PeerHops {

@@ -141,18 +141,6 @@ impl Objects {
         cx.turns.all_ready(cx.transfers.peers(id, &cx.exchanges));
     }
 
-    /// The origin has sent all that it announced: closes the record, unless its digest is another than was promised.
-    /// Then the body is as good as broken off.
-    pub fn close_checked(&mut self, cx: &mut Context, id: FetchId) {
-        let check = cx.transfers.get_mut(&id).and_then(Incoming::cutting);
-        let check = check.and_then(|cutting| cutting.check.take());
-        if check.is_some_and(|check| check.verified().is_none()) {
-            cx.report.digests_false += 1;
-            return self.broken(cx, id);
-        }
-        self.close(cx, id);
-    }
-
     /// The object is complete: closes its record.
     pub fn close(&mut self, cx: &mut Context, id: FetchId) {
         let Some(cutting) = cx.transfers.get_mut(&id).and_then(Incoming::cutting) else {

@@ -160,7 +160,7 @@ impl Source {
     pub fn dial_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         pursuit.via = Upstream::Origin;
-        self.remember_token(cx, id);
+        self.detours.remember_token(cx, id);
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Origin });
         let request = pursuit.origin_request(pursuit.quest.headers.clone());

@@ -2,12 +2,12 @@
 //! way, so that its clients and the routers between see one answer (RFC 9110 §15.4, RFC 6750 §3; the token is that of
 //! the OCI registries' "anonymous" clients).
 
-use super::Source;
-use super::token::Token;
+use super::token::{Token, Tokens};
 use crate::access;
 use crate::context::Context;
+use crate::hasher::Map;
 use crate::http::Target;
-use crate::input::{FetchError, FetchId};
+use crate::input::FetchId;
 use crate::output::{Dial, Fetch, OriginOutput, Output};
 use crate::pursuits::detour::{Challenge, Detour, Permit};
 use crate::pursuits::{Goal, Pursuit, Upstream};
@@ -19,94 +19,117 @@ const REDIRECTS_MAX: u8 = 5;
 /// The longest answer of a token service that is read, in bytes.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
 
-impl Source {
-    /// A head has arrived from an origin. True if it is not the answer yet: another request is sent, or has failed.
-    pub fn goes_on_detour(
+/// Requests that are sent on from the place where they were addressed.
+#[derive(Default)]
+pub struct Detours {
+    /// The pursuits, by the driver's number of their further request.
+    requests: Map<FetchId, FetchId>,
+    /// Tokens that registries gave to this node.
+    tokens: Tokens,
+}
+
+/// What an answer of an origin is to a pursuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The answer to its request.
+    Arrived,
+    /// It sends the request elsewhere, or is not complete yet.
+    OnTheWay,
+    /// It leads where this node may not go, or nowhere.
+    Astray,
+}
+
+impl Detours {
+    /// The pursuit that a further request belongs to.
+    pub fn pursuit(&self, fetch: FetchId) -> Option<FetchId> {
+        self.requests.get(&fetch).copied()
+    }
+
+    /// A pursuit has ended: its further request is forgotten.
+    pub fn end(&mut self, fetch: FetchId) {
+        self.requests.remove(&fetch);
+    }
+
+    /// A head has arrived from an origin.
+    pub fn head(
         &mut self,
         cx: &mut Context,
         id: FetchId,
         status: StatusCode,
         headers: &HeaderMap,
-    ) -> bool {
+    ) -> Turn {
         let Some(pursuit) = cx.pursuits.get(&id).filter(|pursuit| pursuit.may_detour()) else {
-            return false;
+            return Turn::Arrived;
         };
         if let Permit::Asked(..) = pursuit.detour.permit {
-            match status {
-                StatusCode::OK => self.take_more(cx, id),
-                _ => self.go_astray(cx, id),
-            }
-            return true;
+            return self.token_head(cx, id, status);
         }
         if status == StatusCode::UNAUTHORIZED {
             return self.challenged(cx, id, headers);
         }
         let is_redirect = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
         let location = headers.get(header::LOCATION).filter(|_| is_redirect);
-        let Some(location) = location else { return false };
+        let Some(location) = location else { return Turn::Arrived };
         match pursuit.redirected(location).filter(|to| may_go(cx, to)) {
-            Some(to) => {
-                self.leave_off(cx, id);
-                self.set_out(cx, id, |detour| {
-                    detour.to = Some(to);
-                    detour.redirects += 1;
-                });
-            }
-            None => self.go_astray(cx, id),
+            Some(to) => self.set_out(cx, id, |detour| {
+                detour.to = Some(to);
+                detour.redirects += 1;
+            }),
+            None => self.leave_off(cx, id),
         }
-        true
     }
 
-    /// Content of a token service's answer has arrived; false if none is awaited.
-    pub fn handle_token_bytes(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) -> bool {
-        let Some(Permit::Asked(_, body)) = cx.pursuits.get_mut(&id).map(|it| &mut it.detour.permit)
-        else {
-            return false;
+    /// A token service's answer begins.
+    fn token_head(&mut self, cx: &mut Context, id: FetchId, status: StatusCode) -> Turn {
+        let fetch = cx.pursuits.get(&id).and_then(|pursuit| pursuit.fetch(id));
+        let Some(fetch) = fetch.filter(|_| status == StatusCode::OK) else {
+            return self.leave_off(cx, id);
         };
-        body.extend_from_slice(bytes);
-        if body.len() > TOKEN_BYTES_MAX {
-            self.go_astray(cx, id);
-        }
-        true
+        // One more, so that a longer answer is seen to be longer.
+        let bytes = TOKEN_BYTES_MAX as u64 + 1;
+        cx.out.push_back(Output::Origin(OriginOutput::Grant(fetch, bytes)));
+        Turn::OnTheWay
     }
 
-    /// A request has ended; false if it was not for a token.
-    pub fn handle_token_end(&mut self, cx: &mut Context, id: FetchId, well: bool) -> bool {
-        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return false };
-        let Permit::Asked(challenge, body) = &mut pursuit.detour.permit else { return false };
+    /// Content of an answer has arrived: it may be a token's.
+    pub fn body(&mut self, cx: &mut Context, id: FetchId, bytes: &Bytes) -> Turn {
+        let permit = cx.pursuits.get_mut(&id).map(|it| &mut it.detour.permit);
+        let Some(Permit::Asked(_, body)) = permit else { return Turn::Arrived };
+        body.extend_from_slice(bytes);
+        if body.len() > TOKEN_BYTES_MAX { self.leave_off(cx, id) } else { Turn::OnTheWay }
+    }
+
+    /// An answer has ended: it may have been a token's. Then the archive is asked again.
+    pub fn ended(&mut self, cx: &mut Context, id: FetchId, well: bool) -> Turn {
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return Turn::Arrived };
+        let Permit::Asked(challenge, body) = &mut pursuit.detour.permit else {
+            return Turn::Arrived;
+        };
         let (challenge, body) = (challenge.clone(), std::mem::take(body));
         let place = pursuit.quest.ask.target.clone();
-        let token = Token::read(&body, cx.now).filter(|_| well);
-        match token {
-            Some(token) => {
-                let field = token.field.clone();
-                self.tokens.put(&place, challenge, token);
-                self.set_out(cx, id, |detour| detour.permit = Permit::Token(field));
-            }
-            None => self.ends(id, Err(FetchError::Astray)),
-        }
-        true
+        let Some(token) = Token::read(&body, cx.now).filter(|_| well) else { return Turn::Astray };
+        let field = token.field.clone();
+        self.tokens.put(&place, challenge, token);
+        self.set_out(cx, id, |detour| detour.permit = Permit::Token(field))
     }
 
     /// The archive wants a token. If anyone may have one, it is requested, or one of lately is used.
-    fn challenged(&mut self, cx: &mut Context, id: FetchId, headers: &HeaderMap) -> bool {
-        let Some(pursuit) = cx.pursuits.get(&id) else { return false };
+    fn challenged(&mut self, cx: &mut Context, id: FetchId, headers: &HeaderMap) -> Turn {
+        let Some(pursuit) = cx.pursuits.get(&id) else { return Turn::Arrived };
         let is_first = matches!(pursuit.detour.permit, Permit::None) && pursuit.detour.to.is_none();
         let has_own = pursuit.quest.headers.contains_key(header::AUTHORIZATION);
         let challenge = headers.get(header::WWW_AUTHENTICATE).and_then(Challenge::read);
         let challenge = challenge.filter(|it| is_first && !has_own && may_go(cx, &it.service));
-        let Some(challenge) = challenge else { return false };
+        let Some(challenge) = challenge else { return Turn::Arrived };
         let permit = match self.tokens.get(&challenge, cx.now) {
             Some(field) => Permit::Token(field),
             None => Permit::Asked(challenge, Vec::new()),
         };
-        self.leave_off(cx, id);
-        self.set_out(cx, id, |detour| detour.permit = permit);
-        true
+        self.set_out(cx, id, |detour| detour.permit = permit)
     }
 
     /// Before the first request: a token that was given for the same repository lately saves the challenge.
-    pub(super) fn remember_token(&mut self, cx: &mut Context, id: FetchId) {
+    pub fn remember_token(&self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id).filter(|it| it.may_detour()) else { return };
         if !pursuit.quest.headers.contains_key(header::AUTHORIZATION)
             && let Some(field) = self.tokens.of_place(&pursuit.quest.ask.target, cx.now)
@@ -115,41 +138,29 @@ impl Source {
         }
     }
 
-    /// Cancels the request under way: its answer is read no further.
-    fn leave_off(&mut self, cx: &mut Context, id: FetchId) {
+    /// Cancels the request under way: its answer is read no further, and none other is sought.
+    fn leave_off(&mut self, cx: &mut Context, id: FetchId) -> Turn {
         let fetch = cx.pursuits.get(&id).and_then(|pursuit| pursuit.fetch(id));
         if let Some(fetch) = fetch {
-            self.range_requests.remove(&fetch);
+            self.end(fetch);
             cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch)));
         }
+        Turn::Astray
     }
 
-    /// Sends the next request of the detour.
-    fn set_out(&mut self, cx: &mut Context, id: FetchId, turn: impl FnOnce(&mut Detour)) {
+    /// Sends the next request in place of the one under way.
+    fn set_out(&mut self, cx: &mut Context, id: FetchId, change: impl FnOnce(&mut Detour)) -> Turn {
+        self.leave_off(cx, id);
         let fetch = cx.ids.fetch();
-        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-        turn(&mut pursuit.detour);
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return Turn::Astray };
+        change(&mut pursuit.detour);
         pursuit.detour.fetch = Some(fetch);
         pursuit.moved = cx.now;
         let request = pursuit.origin_request(pursuit.quest.headers.clone());
-        self.range_requests.insert(fetch, id);
+        self.requests.insert(fetch, id);
         cx.report.detours += 1;
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(fetch, Box::new(request))));
-    }
-
-    /// Lets a token's answer arrive.
-    fn take_more(&mut self, cx: &mut Context, id: FetchId) {
-        let fetch = cx.pursuits.get(&id).and_then(|pursuit| pursuit.fetch(id));
-        // One more, so that a longer answer is seen to be longer.
-        let bytes = TOKEN_BYTES_MAX as u64 + 1;
-        let grant = fetch.map(|fetch| Output::Origin(OriginOutput::Grant(fetch, bytes)));
-        cx.out.extend(grant);
-    }
-
-    /// The way leads where this node may not go, or nowhere.
-    fn go_astray(&mut self, cx: &mut Context, id: FetchId) {
-        self.leave_off(cx, id);
-        self.ends(id, Err(FetchError::Astray));
+        Turn::OnTheWay
     }
 }
 

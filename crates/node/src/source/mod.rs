@@ -12,7 +12,7 @@
 mod announce;
 mod ask;
 mod choose;
-mod detour;
+pub mod detour;
 mod end;
 mod patience;
 mod rest;
@@ -27,11 +27,11 @@ use crate::pursuits::detour::Detour;
 use crate::pursuits::{Goal, Pursuit, Quest, Upstream};
 use crate::timer::{self, Timer};
 use crate::transfers::incoming::Incoming;
+use detour::Detours;
 use select::Select;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
-use token::Tokens;
 use wire::peer::Request;
 use wire::{Instant, NodeId};
 
@@ -68,10 +68,10 @@ pub struct Source {
     asks: Map<(NodeId, Request), FetchId>,
     /// Requests that wait for a peer to be dialled.
     dialling: Map<SocketAddr, Vec<FetchId>>,
-    /// Transfers by the number of a further request to their origin: for the rest of their body, or after a redirect.
+    /// Transfers by the number of the range request for the rest of their body.
     range_requests: Map<FetchId, FetchId>,
-    /// Tokens that registries gave to this node.
-    tokens: Tokens,
+    /// Requests that origins send elsewhere.
+    pub detours: Detours,
     /// When to check the progress of requests to peers.
     pub look_at: Option<Instant>,
     requests: u32,
@@ -86,7 +86,7 @@ impl Source {
             asks: Map::default(),
             dialling: Map::default(),
             range_requests: Map::default(),
-            tokens: Tokens::default(),
+            detours: Detours::default(),
             look_at: None,
             requests: 0,
             values: VecDeque::new(),

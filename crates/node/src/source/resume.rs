@@ -26,7 +26,8 @@ const GIVE_UP: Duration = Duration::from_secs(40);
 impl Source {
     /// The transfer that a driver's request belongs to; `None` if that request has ended.
     pub fn transfer_of(&self, cx: &Context, fetch: FetchId) -> Option<FetchId> {
-        let id = self.range_requests.get(&fetch).copied().unwrap_or(fetch);
+        let further = self.range_requests.get(&fetch).copied();
+        let id = further.or_else(|| self.detours.pursuit(fetch)).unwrap_or(fetch);
         let is_of_it = match cx.pursuits.get(&id) {
             Some(pursuit) => pursuit.fetch(id) == Some(fetch),
             // A published file has no request.
