@@ -54,6 +54,9 @@ impl<'a> Clean<'a> {
 
 /// The number of encoded slashes in a segment; `None` if the segment is, or could be read as, another one.
 fn encoded_slashes(segment: &str) -> Option<usize> {
+    if !segment.contains('%') {
+        return (segment != "." && segment != "..").then_some(0);
+    }
     let mut slashes = 0;
     let mut decoded = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();

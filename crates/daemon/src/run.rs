@@ -163,7 +163,10 @@ fn engine_config(
         built: BUILT,
         mesh: mesh::engine_config(config, identity, capture.budget()),
         has_far_end: config.uplink.far.is_some(),
-        classes: std::sync::Arc::new(config.classes.classes()),
+        reach: classes::Reach {
+            classes: std::sync::Arc::new(config.classes.classes()),
+            ..classes::Reach::default()
+        },
     }
 }
 

@@ -3,11 +3,10 @@
 use crate::access::{Access, Forbidden, Prefix};
 use crate::routes::RouteTable;
 use bytes::Bytes;
-use classes::Classes;
+use classes::Reach;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use store::{Entry, Location, SegmentId};
 use wire::capture::Segment;
 use wire::{ChunkId, Date, Digest, ObjectKey, Oid, PublicKey, RecordId, Selection};
@@ -183,8 +182,8 @@ pub struct Config {
     /// A far end of the uplink fetches for this node, and may speak TLS: explicit clients may ask
     /// for `https` URIs, which [`crate::OriginOutput::Fetch`] then hands to the driver.
     pub has_far_end: bool,
-    /// What the paths of package archives promise.
-    pub classes: Arc<Classes>,
+    /// What the paths of package archives promise, and where a mirror's requests may go.
+    pub reach: Reach,
 }
 
 /// Settings that may change while a node runs. All others of [`Config`] are fixed.

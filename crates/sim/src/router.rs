@@ -137,7 +137,7 @@ impl Router {
             built: BUILT,
             mesh,
             has_far_end: settings.far.is_some(),
-            classes: std::sync::Arc::default(),
+            reach: classes::Reach::default(),
         };
         Ok(Self {
             node: Node::new(config, index),

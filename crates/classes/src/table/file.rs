@@ -126,13 +126,13 @@ impl Source<'_> {
     }
 
     fn check_table(&self, name: &str, known: &[&str], table: &DeTable<'_>) -> Result<(), Problem> {
-        if let Some(key) = table.keys().find(|it| !known.contains(&&**it.get_ref())) {
+        let unknown = table.keys().find(|it| !known.contains(&&**it.get_ref()));
+        unknown.map_or(Ok(()), |key| {
             let within = if name.is_empty() { String::new() } else { format!(" in [{name}]") };
             let text = &**key.get_ref();
             let text = format!("unknown key `{text}`{within}: {}", advice(known, text));
-            return Err(self.problem(key.span().start, text));
-        }
-        Ok(())
+            Err(self.problem(key.span().start, text))
+        })
     }
 
     fn table(&self, file: File) -> Result<Table, Problem> {

@@ -57,7 +57,7 @@ impl Router {
             built: Date::from_unix(1_000),
             mesh,
             has_far_end: false,
-            classes: std::sync::Arc::default(),
+            reach: classes::Reach::default(),
         };
         let mut router = Self {
             node: Node::new(config, Index::new(1 << 30, Policy::S3Fifo)),

@@ -6,5 +6,5 @@ use classes::Verdict;
 
 /// By the tables, and by the archives that were found by their indexes.
 pub fn judge(cx: &Context, target: &Target) -> Verdict {
-    cx.config.classes.judge_proven(&cx.proven, target.url())
+    cx.config.reach.classes.judge_proven(&cx.proven, target.url())
 }

@@ -177,7 +177,7 @@ impl Misses {
         if is_page || !matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED) {
             return;
         }
-        if let Some(proof) = cx.config.classes.proves(miss.ask.target.url()) {
+        if let Some(proof) = cx.config.reach.classes.proves(miss.ask.target.url()) {
             cx.proven.learn(proof);
             let verdict = judge(cx, &miss.ask.target);
             Rc::make_mut(&mut miss.ask).verdict = verdict;

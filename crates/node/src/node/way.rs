@@ -42,7 +42,7 @@ mod tests {
             built: Date::from_unix(1_000),
             mesh: None,
             has_far_end: false,
-            classes: std::sync::Arc::default(),
+            reach: classes::Reach::default(),
         };
         Node::new(config, Index::new(1 << 30, Policy::S3Fifo))
     }

@@ -3,7 +3,6 @@
 //! the OCI registries' "anonymous" clients).
 
 use super::token::{Token, Tokens};
-use crate::access;
 use crate::context::Context;
 use crate::hasher::Map;
 use crate::http::Target;
@@ -165,9 +164,9 @@ impl Detours {
 }
 
 /// Whether a request may be sent on to a place: only by TLS, and only to a host that the tables or the operator name.
+/// Where its name leads is checked when it is dialled.
 fn may_go(cx: &Context, to: &Target) -> bool {
-    let is_inside = to.address().is_some_and(access::is_local);
-    to.is_tls() && (cx.config.classes.may_reach(true, to.host(), to.port()) && !is_inside)
+    to.is_tls() && cx.config.reach.may(true, to.host(), to.port())
 }
 
 impl Pursuit {

@@ -15,8 +15,7 @@ pub use disk::{Answer, Shelf};
 pub use origin::{Event as OriginEvent, Origin, Page, noise};
 use summary::{figures, summary};
 
-use classes::Classes;
-use std::sync::Arc;
+use classes::Reach;
 use std::time::Duration;
 use wire::Date;
 
@@ -36,8 +35,8 @@ pub struct Options {
     pub disk_delay: Duration,
     /// A far end fetches for the nodes.
     pub has_far_end: bool,
-    /// Tables of content classes.
-    pub classes: Arc<Classes>,
+    /// Tables of content classes, and where a mirror's requests may go.
+    pub reach: Reach,
 }
 
 impl Default for Options {
@@ -50,7 +49,7 @@ impl Default for Options {
             undecided_bytes_max: u64::MAX,
             disk_delay: Duration::ZERO,
             has_far_end: false,
-            classes: Arc::default(),
+            reach: Reach::default(),
         }
     }
 }

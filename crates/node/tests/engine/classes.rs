@@ -1,7 +1,7 @@
 //! Content classes: what the tables say of a URL decides what is stored, served and verified.
 
 use crate::net::{Call, Net, Options, Page};
-use classes::Classes;
+use classes::{Classes, Reach};
 use node::FetchError;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
@@ -42,7 +42,8 @@ const INDEX: &str = "http://a.test/debian/dists/stable/InRelease";
 
 pub fn options(table: &str) -> Options {
     let classes = Classes::default().with("test.toml", table).expect("a table");
-    Options { classes: Arc::new(classes), has_far_end: true, ..Options::default() }
+    let reach = Reach { classes: Arc::new(classes), ..Reach::default() };
+    Options { reach, has_far_end: true, ..Options::default() }
 }
 
 fn net() -> Net {

@@ -19,7 +19,6 @@ use node::{
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 use wire::{Date, Instant};
 
@@ -381,6 +380,6 @@ fn config(options: &Options) -> Config {
         built: Date::from_unix(BEGIN.as_unix() - 1000),
         mesh: None,
         has_far_end: options.has_far_end,
-        classes: Arc::clone(&options.classes),
+        reach: options.reach.clone(),
     }
 }

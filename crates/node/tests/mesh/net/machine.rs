@@ -9,7 +9,6 @@ use node::{
     Access, Config, Event, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY,
     Output, Report, Route, RouteSource, RouteTable, Uplink, overhear,
 };
-use std::sync::Arc;
 use std::time::Duration;
 use wire::{Date, Instant, PublicKey, Selection};
 
@@ -107,7 +106,7 @@ impl Plan {
             built: Date::from_unix(BEGIN.as_unix() - 1000),
             mesh: Some(self.mesh(node)),
             has_far_end: options.has_far_end,
-            classes: Arc::clone(&options.classes),
+            reach: options.reach.clone(),
         }
     }
 }
