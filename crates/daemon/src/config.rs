@@ -20,10 +20,12 @@ use wire::Selection;
 
 mod access;
 mod classes;
+mod display;
 mod experiment;
 mod file;
 mod machine;
 mod mesh;
+mod mirror;
 mod overhear;
 mod problem;
 mod size;
@@ -36,6 +38,7 @@ pub use experiment::Experiment;
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
 pub use mesh::Mesh;
+pub use mirror::Mirror;
 pub use overhear::Overhear;
 pub use problem::ConfigError;
 pub use size::Size;
@@ -86,6 +89,8 @@ pub struct Config {
     pub classes: Tables,
     /// Transparent interception.
     pub intercept: Intercept,
+    /// The mirror of package archives.
+    pub mirror: Mirror,
     /// The mesh.
     pub mesh: Mesh,
     /// Overhearing: whether chunks that neighbours send each other are stored.
@@ -236,13 +241,15 @@ impl Config {
     }
 
     fn check_addresses(&self, wrong: &mut ConfigError) {
-        if self.listen.is_empty() && self.intercept.interfaces.is_empty() {
-            let text =
-                "nothing to listen on: give `listen` an address, or [intercept] an interface";
+        let intercepts = !self.intercept.interfaces.is_empty();
+        if self.listen.is_empty() && self.mirror.listen.is_empty() && !intercepts {
+            let text = "nothing to listen on: give `listen` or [mirror] an address, or [intercept] \
+                        an interface";
             wrong.add("listen", text);
         }
         let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
         let explicit = self.listen.iter().map(|address| ("listen", *address));
+        let mirror = self.mirror.listen.iter().map(|address| ("[mirror] listen", *address));
         let metrics = self.metrics.iter().map(|address| ("[metrics] listen", *address));
         let everywhere = |port| {
             let all: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
@@ -252,7 +259,7 @@ impl Config {
         let mesh = self.mesh.routing().map(|_| ("[mesh] port", self.mesh.port));
         let wide = intercept.into_iter().chain(mesh);
         let wide = wide.flat_map(|(key, port)| everywhere(port).map(|address| (key, address)));
-        for (key, address) in explicit.chain(metrics).chain(wide) {
+        for (key, address) in explicit.chain(mirror).chain(metrics).chain(wide) {
             if let Some((other, before)) = taken.iter().find(|(_, it)| collide(*it, address)) {
                 let text = format!("{address} is taken by {other} ({before}): choose another port");
                 wrong.add(key, text);
@@ -326,41 +333,6 @@ impl fmt::Display for Place {
             Self::Memory => f.write_str("memory"),
             Self::Dir(path) => path.display().fmt(f),
         }
-    }
-}
-
-/// The settings as a page for people; `packaging/hearsay.toml` shows the file's syntax.
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let listen: Vec<_> = self.listen.iter().map(ToString::to_string).collect();
-        let (store, intercept) = (&self.store, &self.intercept);
-        writeln!(f, "listens    {}", listen.join(", "))?;
-        writeln!(f, "name       {}", self.name)?;
-        writeln!(f, "memory     {}", Size(self.memory_bytes))?;
-        writeln!(f, "drain      {}", Span(self.drain))?;
-        writeln!(f, "store      {}, {}", store.place, Size(store.size_bytes))?;
-        match intercept.is_on() {
-            true => writeln!(
-                f,
-                "intercept  {}: port {:?} to {}",
-                intercept.interfaces.join(" "),
-                intercept.ports,
-                intercept.port
-            )?,
-            false => writeln!(f, "intercept  off")?,
-        }
-        writeln!(f, "mesh       {}", self.mesh)?;
-        writeln!(f, "overhear   {}", self.overhear)?;
-        if self.uplink != Uplink::default() {
-            writeln!(f, "uplink     {}", self.uplink)?;
-        }
-        if let Some(metrics) = self.metrics {
-            writeln!(f, "metrics    {metrics}")?;
-        }
-        if self.experiment != Experiment::default() {
-            writeln!(f, "experiment {}", self.experiment)?;
-        }
-        writeln!(f, "control    {}", self.control.display())
     }
 }
 
@@ -454,6 +426,7 @@ impl Reader<'_> {
             store: self.store(file.store, overrides),
             access: self.access(file.access),
             classes: Tables::default(),
+            mirror: self.mirror(&file.mirror),
             intercept: intercept(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides),
             overhear: self.overhear(file.overhear, overrides, &experiment),
@@ -779,7 +752,7 @@ mod tests {
             ),
             (
                 "listen = []",
-                "listen: nothing to listen on: give `listen` an address, or [intercept] an interface",
+                "listen: nothing to listen on: give `listen` or [mirror] an address, or [intercept] an interface",
             ),
         ] {
             assert_eq!(complaint(text), expected);

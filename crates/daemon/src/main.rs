@@ -31,6 +31,7 @@ mod log;
 mod manual;
 mod mesh;
 mod metrics;
+mod mirror;
 mod observe;
 mod origins;
 mod overhear;

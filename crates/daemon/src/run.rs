@@ -106,7 +106,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
     let pool = Pool::new(Dialler::new(access(&config), egress.clone()), None);
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
-    let driver = Driver::new(engine, config.name.clone(), disk, pool, limit, pair.clone());
+    let driver = Driver::new(engine, &config, disk, pool, limit, pair.clone());
     if let Some((pair, results)) = pair.zip(results) {
         spawn_local(pair.run(driver.clone(), results));
     }
@@ -163,10 +163,7 @@ fn engine_config(
         built: BUILT,
         mesh: mesh::engine_config(config, identity, capture.budget()),
         has_far_end: config.uplink.far.is_some(),
-        reach: classes::Reach {
-            classes: std::sync::Arc::new(config.classes.classes()),
-            ..classes::Reach::default()
-        },
+        reach: config.reach(),
     }
 }
 
@@ -199,6 +196,7 @@ fn spawn_loops(driver: &Driver, mut answered: UnboundedReceiver<StoreInput>) {
 /// The open listening sockets.
 struct Listeners {
     explicit: Vec<(SocketAddr, TcpListener)>,
+    mirror: Vec<TcpListener>,
     transparent: Option<TcpListener>,
     metrics: Option<TcpListener>,
 }
@@ -209,6 +207,8 @@ fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
         let listener = listen(*address, host::listen::explicit)?;
         explicit.push((listener.local_addr()?, listener));
     }
+    let open = |address: &SocketAddr| listen(*address, host::listen::explicit);
+    let mirror = config.mirror.listen.iter().map(open).collect::<Result<_, _>>()?;
     let transparent = match config.intercept.interfaces.is_empty() {
         true => None,
         false => {
@@ -218,7 +218,7 @@ fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
     };
     let metrics =
         config.metrics.map(|address| listen(address, host::listen::explicit)).transpose()?;
-    Ok(Listeners { explicit, transparent, metrics })
+    Ok(Listeners { explicit, mirror, transparent, metrics })
 }
 
 fn listen(
@@ -242,17 +242,17 @@ impl Listeners {
         self.explicit.iter().map(|(address, _)| *address).collect()
     }
 
-    /// Starts to accept. Returns the handles of the explicit proxy's accept loops, to stop them
-    /// later.
+    /// Starts to accept. Returns the handles of the accept loops, to stop them later.
     fn serve(self, driver: &Driver, observer: &Rc<Observer>) -> Vec<AbortHandle> {
         if let Some(listener) = self.metrics {
             spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
         }
-        let accept = |(_, listener)| {
-            let accept = clients::accept(driver.clone(), listener, ListenerKind::Explicit);
-            spawn_local(accept).abort_handle()
+        let accept = |(kind, listener)| {
+            spawn_local(clients::accept(driver.clone(), listener, kind)).abort_handle()
         };
-        self.explicit.into_iter().map(accept).collect()
+        let explicit = self.explicit.into_iter().map(|(_, it)| (ListenerKind::Explicit, it));
+        let mirror = self.mirror.into_iter().map(|it| (ListenerKind::Mirror, it));
+        explicit.chain(mirror).map(accept).collect()
     }
 }
 
