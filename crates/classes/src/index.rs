@@ -38,7 +38,7 @@ pub struct IndexReader {
 }
 
 enum Form {
-    Plain(Sink),
+    Plain(Box<Sink>),
     Gzip(Box<MultiGzDecoder<Sink>>),
     Xz(Box<Xz>),
     /// It is broken, or too large.
@@ -77,7 +77,7 @@ impl IndexReader {
         let form = match path.last().rsplit_once('.') {
             Some((_, "gz")) => Form::Gzip(Box::new(MultiGzDecoder::new(sink))),
             Some((_, "xz")) => Form::Xz(Box::new(Xz::new(sink))),
-            _ => Form::Plain(sink),
+            _ => Form::Plain(Box::new(sink)),
         };
         Some(Self { form, read: 0 })
     }

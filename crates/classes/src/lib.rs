@@ -18,6 +18,8 @@ mod proven;
 mod reach;
 mod rewrite;
 mod table;
+#[doc(hidden)]
+pub mod testing;
 mod verdict;
 
 pub use host::HostPattern;
