@@ -11,7 +11,6 @@
 
 mod oci;
 mod setup;
-mod token;
 
 use wire::Digest;
 
@@ -21,7 +20,6 @@ use crate::reach::Authority;
 use crate::{ClassId, Reach, Rewrite, Upstream, Url};
 
 pub use setup::{SETUPS, setup};
-pub use token::{Challenge, token};
 
 /// What a request to the mirror stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -48,6 +48,16 @@ pub enum IndexFormat {
     OpenwrtPackages,
 }
 
+impl Verdict {
+    /// The content's digest, if the URL itself contains it.
+    pub fn digest(&self) -> Option<Digest> {
+        match self.kind {
+            Kind::Immutable { digest } => digest,
+            Kind::Undecided | Kind::Changing { .. } => None,
+        }
+    }
+}
+
 /// Whether the content under a URL changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {

@@ -366,6 +366,7 @@ async fn serve(
         at_home,
         behind_uplink,
         entrance,
+        expected: None,
     };
     driver.feed(Input::Client(ClientInput::Request(id, Box::new(request))));
     // From here on, if the client goes, the drop of this value tells the engine.

@@ -19,6 +19,7 @@ use toml::Spanned;
 use wire::Selection;
 
 mod access;
+mod classes;
 mod experiment;
 mod file;
 mod machine;
@@ -30,6 +31,7 @@ mod span;
 mod uplink;
 
 pub use access::Access;
+pub use classes::Tables;
 pub use experiment::Experiment;
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
@@ -80,6 +82,8 @@ pub struct Config {
     pub store: Store,
     /// Which destinations are dialled for clients and peers.
     pub access: Access,
+    /// Tables of content classes, besides the program's own.
+    pub classes: Tables,
     /// Transparent interception.
     pub intercept: Intercept,
     /// The mesh.
@@ -105,6 +109,9 @@ pub struct Store {
     pub size_bytes: u64,
     /// Which units are evicted when the store is full.
     pub policy: store::Policy,
+    /// Objects larger than this, in bytes, are not stored if no content class says how long they are kept; `None`: of any
+    /// size.
+    pub object_bytes_max: Option<u64>,
 }
 
 /// Where units are stored.
@@ -192,7 +199,9 @@ impl Config {
         let source = Source { name: &name, text: &text };
         let mut config = Self::from_text(source, overrides, &Machine::here())?;
         config.warnings.extend(exposed_key(source, path_or_default));
-        Ok(config)
+        let mut wrong = ConfigError::default();
+        config.classes = Tables::beside(path_or_default, &mut wrong);
+        wrong.unless(config)
     }
 
     fn from_text(
@@ -444,6 +453,7 @@ impl Reader<'_> {
             control: self.control(file.control, overrides),
             store: self.store(file.store, overrides),
             access: self.access(file.access),
+            classes: Tables::default(),
             intercept: intercept(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides),
             overhear: self.overhear(file.overhear, overrides, &experiment),
@@ -476,7 +486,8 @@ impl Reader<'_> {
             if place == Place::Memory { MEMORY_STORE_DEFAULT } else { STORE_DEFAULT };
         let size = overrides.store_size.or(file.size.map(Spanned::into_inner));
         let policy = file.policy.map_or(store::Policy::S3Fifo, |text| self.policy(&text));
-        Store { place, size_bytes: size.unwrap_or(size_default).0, policy }
+        let object_bytes_max = file.object_max.map(|size| size.into_inner().0);
+        Store { place, size_bytes: size.unwrap_or(size_default).0, policy, object_bytes_max }
     }
 
     fn policy(&mut self, text: &Spanned<String>) -> store::Policy {
@@ -656,6 +667,7 @@ mod tests {
             [store]
             path = "memory"
             policy = "lru"
+            object-max = "16MB"
             [intercept]
             interfaces = ["br-lan"]
             port = 3132
@@ -675,6 +687,7 @@ mod tests {
         assert_eq!(config.store.place, Place::Memory);
         assert_eq!(config.store.size_bytes, MEMORY_STORE_DEFAULT.0);
         assert_eq!(config.store.policy, store::Policy::Lru);
+        assert_eq!(config.store.object_bytes_max, Some(16_000_000));
         let rules = config.intercept.rules(&[]).unwrap();
         assert_eq!((rules.listen_port, rules.ports), (3132, vec![80, 8080]));
         let mesh = config.mesh.routing().unwrap();

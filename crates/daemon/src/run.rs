@@ -157,12 +157,16 @@ fn engine_config(
         profile: config.experiment.units,
         // At most half of the store, so that one object cannot evict everything else.
         object_bytes_max: config.store.size_bytes / 2,
+        undecided_bytes_max: config.store.object_bytes_max.unwrap_or(u64::MAX),
         allow: config.allow.clone(),
         access: access(config),
         built: BUILT,
         mesh: mesh::engine_config(config, identity, capture.budget()),
         has_far_end: config.uplink.far.is_some(),
-        classes: std::sync::Arc::default(),
+        reach: classes::Reach {
+            classes: std::sync::Arc::new(config.classes.classes()),
+            ..classes::Reach::default()
+        },
     }
 }
 

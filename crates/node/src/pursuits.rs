@@ -1,9 +1,12 @@
 //! Requests to peers and origins. Every machine may read this table; only `source` writes it.
 
+pub mod detour;
+
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use crate::request::Ask;
 use ::http::{HeaderMap, HeaderValue};
+use detour::Detour;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -121,6 +124,8 @@ pub struct Pursuit {
     pub origin_raced: bool,
     /// The request for the rest, if the origin broke the body off.
     pub resumed: Option<Resumed>,
+    /// How far it got, if its origin sent it elsewhere.
+    pub detour: Detour,
 }
 
 impl Pursuit {

@@ -34,6 +34,8 @@ pub struct Store {
     pub path: Option<Spanned<String>>,
     pub size: Option<Spanned<Size>>,
     pub policy: Option<Spanned<String>>,
+    #[serde(rename = "object-max")]
+    pub object_max: Option<Spanned<Size>>,
 }
 
 /// Table `[access]`.
@@ -130,7 +132,7 @@ const MESH: [&str; 9] =
 /// Every key, by table; the keys of the first entry are outside any table.
 pub const KEYS: [(&str, &[&str]); 9] = [
     ("", &TOP),
-    ("store", &["path", "size", "policy"]),
+    ("store", &["path", "size", "policy", "object-max"]),
     ("access", &["out", "private", "ports"]),
     ("intercept", &["interfaces", "port", "ports"]),
     ("mesh", &MESH),

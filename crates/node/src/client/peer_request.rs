@@ -2,6 +2,7 @@
 
 use super::Client;
 use super::charge::{cost_of_ask, size_of_ask};
+use super::classified::judge;
 use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::{Exchange, State};
@@ -92,11 +93,14 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
         sparing: ask.sparing,
         upstream: String::new(),
     };
+    let verdict = judge(cx, &target);
     let ask = Ask {
         asker: Asker::Peer(peer, ask.request),
         peer_hops,
         method: Method::GET,
-        verdict: cx.config.classes.judge(target.url()),
+        expected: verdict.digest(),
+        follow: false,
+        verdict,
         // Peers get only what everyone may have.
         key: target.key(&cx.config.secret, Audience::Everyone),
         target,

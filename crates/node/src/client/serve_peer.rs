@@ -502,6 +502,7 @@ pub(super) fn outcome(error: Option<FetchError>) -> Outcome {
         Some(FetchError::NoRoute) => Outcome::Busy,
         Some(FetchError::NoHolder) => Outcome::NotCached,
         // A peer's request is for no `https` URI …
+        Some(FetchError::Astray) => Outcome::Malformed,
         Some(FetchError::FarEndSilent | FetchError::Untrusted | FetchError::NotTls) => {
             Outcome::Unreachable
         }

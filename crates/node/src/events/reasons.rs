@@ -64,6 +64,8 @@ wire::reasons! {
         FarEndSilent = "far_end_silent",
         /// The origin's certificate does not prove that it is the host that was dialled.
         Untrusted = "untrusted",
+        /// It sent a mirror's request where that may not go.
+        Astray = "astray",
         /// The origin speaks no TLS, or none that is accepted.
         NotTls = "not_tls",
     }
@@ -83,6 +85,7 @@ impl From<FetchError> for FetchEnd {
             FetchError::NoHolder => Self::NoHolder,
             FetchError::FarEndSilent => Self::FarEndSilent,
             FetchError::Untrusted => Self::Untrusted,
+            FetchError::Astray => Self::Astray,
             FetchError::NotTls => Self::NotTls,
         }
     }

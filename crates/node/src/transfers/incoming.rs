@@ -28,6 +28,8 @@ pub struct Label {
     pub uri: String,
     /// The name in the request, if the object is published.
     pub named: Option<Oid>,
+    /// The key under which requests for the same digest find it.
+    pub alias: Option<ObjectKey>,
 }
 
 /// An object that is stored while it arrives.
@@ -57,6 +59,10 @@ pub struct Incoming {
     /// Its length in bytes, if announced.
     pub announced: Option<u64>,
     pub readers: Vec<Reader>,
+    /// The most bytes that it may have to be stored.
+    pub bytes_max: u64,
+    /// Its units are evicted after all others.
+    pub is_lasting: bool,
     /// The source of its units.
     pub transfer: Transfer,
     /// Units that the current supplier does not have.
@@ -100,6 +106,8 @@ impl Incoming {
             root: None,
             announced: None,
             readers: Vec::new(),
+            bytes_max: u64::MAX,
+            is_lasting: false,
             transfer,
             lost: Set::default(),
             offsets: Vec::new(),
@@ -125,10 +133,12 @@ impl Incoming {
     }
 
     /// How far readers may be served now. A length told by a peer is not signed, so the last byte
-    /// is withheld until the signed manifest, or the gateway, has ended there (decision 0023).
+    /// is withheld until the signed manifest, or the gateway, has ended there (decision 0023). So is the last byte of a
+    /// body whose digest is still to be verified: what is false must not look complete.
     pub fn limit(&self) -> u64 {
         match (&self.transfer, self.announced) {
             (Transfer::Listing(it), Some(length)) if !it.ended => length.saturating_sub(1),
+            (Transfer::Cutting(it), Some(length)) if it.check.is_some() => length.saturating_sub(1),
             _ => u64::MAX,
         }
     }
