@@ -24,6 +24,7 @@ mod experiment;
 mod file;
 mod machine;
 mod mesh;
+mod mirror;
 mod overhear;
 mod problem;
 mod size;
@@ -36,6 +37,7 @@ pub use experiment::Experiment;
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
 pub use mesh::Mesh;
+pub use mirror::Mirror;
 pub use overhear::Overhear;
 pub use problem::ConfigError;
 pub use size::Size;
@@ -86,6 +88,8 @@ pub struct Config {
     pub classes: Tables,
     /// Transparent interception.
     pub intercept: Intercept,
+    /// The mirror of package archives.
+    pub mirror: Mirror,
     /// The mesh.
     pub mesh: Mesh,
     /// Overhearing: whether chunks that neighbours send each other are stored.
@@ -236,13 +240,15 @@ impl Config {
     }
 
     fn check_addresses(&self, wrong: &mut ConfigError) {
-        if self.listen.is_empty() && self.intercept.interfaces.is_empty() {
-            let text =
-                "nothing to listen on: give `listen` an address, or [intercept] an interface";
+        let intercepts = !self.intercept.interfaces.is_empty();
+        if self.listen.is_empty() && self.mirror.listen.is_empty() && !intercepts {
+            let text = "nothing to listen on: give `listen` or [mirror] an address, or [intercept] \
+                        an interface";
             wrong.add("listen", text);
         }
         let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
         let explicit = self.listen.iter().map(|address| ("listen", *address));
+        let mirror = self.mirror.listen.iter().map(|address| ("[mirror] listen", *address));
         let metrics = self.metrics.iter().map(|address| ("[metrics] listen", *address));
         let everywhere = |port| {
             let all: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
@@ -252,7 +258,7 @@ impl Config {
         let mesh = self.mesh.routing().map(|_| ("[mesh] port", self.mesh.port));
         let wide = intercept.into_iter().chain(mesh);
         let wide = wide.flat_map(|(key, port)| everywhere(port).map(|address| (key, address)));
-        for (key, address) in explicit.chain(metrics).chain(wide) {
+        for (key, address) in explicit.chain(mirror).chain(metrics).chain(wide) {
             if let Some((other, before)) = taken.iter().find(|(_, it)| collide(*it, address)) {
                 let text = format!("{address} is taken by {other} ({before}): choose another port");
                 wrong.add(key, text);
@@ -354,6 +360,10 @@ impl fmt::Display for Config {
         if self.uplink != Uplink::default() {
             writeln!(f, "uplink     {}", self.uplink)?;
         }
+        if !self.mirror.listen.is_empty() {
+            let listen: Vec<_> = self.mirror.listen.iter().map(ToString::to_string).collect();
+            writeln!(f, "mirror     {}", listen.join(", "))?;
+        }
         if let Some(metrics) = self.metrics {
             writeln!(f, "metrics    {metrics}")?;
         }
@@ -454,6 +464,7 @@ impl Reader<'_> {
             store: self.store(file.store, overrides),
             access: self.access(file.access),
             classes: Tables::default(),
+            mirror: self.mirror(&file.mirror),
             intercept: intercept(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides),
             overhear: self.overhear(file.overhear, overrides, &experiment),

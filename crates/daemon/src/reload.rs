@@ -44,7 +44,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 37] = [
+const KEYS: [Key; 39] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -62,6 +62,8 @@ const KEYS: [Key; 37] = [
     live!("[intercept] interfaces", intercept.interfaces),
     fixed!("[intercept] port", intercept.port),
     live!("[intercept] ports", intercept.ports),
+    fixed!("[mirror] listen", mirror.listen),
+    fixed!("[mirror] allow", mirror.allow),
     fixed!("[mesh] interfaces", mesh.interfaces),
     fixed!("[mesh] babeld", mesh.babeld),
     fixed!("[mesh] gateway", mesh.gateway),
