@@ -99,6 +99,22 @@ pub fn map(reach: &Reach, method: &str, path: &str) -> Result<Mapped, Refusal> {
     }
 }
 
+/// The mirror's path for a class, or the beginning of its paths.
+pub fn entry(class: &str) -> &'static str {
+    match class {
+        "apt" => "/apt/HOST/",
+        "pypi" => "/pypi/simple/",
+        "npm" => "/npm/",
+        "cargo" => "/cargo/",
+        "go" => "/go/",
+        "maven" => "/maven/",
+        "oci" => "/v2/",
+        "openwrt" => "/openwrt/",
+        "alpine" => "/alpine/",
+        _ => "/files/HOST/",
+    }
+}
+
 /// A request with a clear path `/KIND/REST`.
 struct Request<'a> {
     reach: &'a Reach,

@@ -85,6 +85,7 @@ fn encoded_slashes(segment: &str) -> Option<usize> {
 pub(crate) struct PathPattern {
     glob: Glob,
     slashes: usize,
+    text: Box<str>,
 }
 
 impl PathPattern {
@@ -94,8 +95,11 @@ impl PathPattern {
         let is_visible = rest.bytes().all(|it| it.is_ascii_graphic() && !b"?\\".contains(&it));
         // A `*` stands for no encoded slash, so that it cannot leave its segment.
         let slashes = text.to_ascii_lowercase().matches("%2f").count();
-        (is_visible && text.len() <= 256)
-            .then(|| Self { glob: Glob::new(rest.split('/')), slashes })
+        (is_visible && text.len() <= 256).then(|| Self {
+            glob: Glob::new(rest.split('/')),
+            slashes,
+            text: text.into(),
+        })
     }
 
     /// Whether a path matches; its query does not count.
@@ -115,6 +119,11 @@ impl PathPattern {
             length += 1 + segment.len();
         }
         None
+    }
+
+    /// The pattern as its table writes it.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Whether it can show the root of an archive.

@@ -74,8 +74,8 @@ impl Rewriter {
             };
         }
         match &mut self.form {
-            Form::Json(scanner) => scanner.feed(&self.target, input, out),
-            Form::Html(scanner) => scanner.feed(&self.target, input, out),
+            Form::Json(scanner) => scanner.feed(&mut self.target, input, out),
+            Form::Html(scanner) => scanner.feed(&mut self.target, input, out),
             Form::Unknown | Form::Other => out.extend_from_slice(input),
         }
     }

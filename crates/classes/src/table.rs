@@ -193,6 +193,14 @@ impl Classes {
         self.table(class).into_iter().flat_map(|it| &it.hosts)
     }
 
+    /// The paths of a class, as its tables write them: those whose content never changes, or those whose content
+    /// changes.
+    pub fn paths(&self, class: ClassId, changing: bool) -> impl Iterator<Item = &str> {
+        let rules = self.table(class).into_iter().flat_map(|it| &it.rules);
+        let rules = rules.filter(move |it| matches!(it.kind, Kind::Changing { .. }) == changing);
+        rules.flat_map(|it| &it.paths).map(PathPattern::text)
+    }
+
     /// Where the mirror's paths of a class lead.
     pub fn upstream(&self, class: &str) -> Option<&Upstream> {
         self.named(class)?.mirror.upstream.as_ref()

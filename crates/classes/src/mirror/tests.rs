@@ -221,3 +221,12 @@ fn an_upstream_can_be_another_one() {
     };
     assert_eq!(reach.classes.name(file.class), "pypi");
 }
+
+#[test]
+fn every_class_has_a_path() {
+    let classes = reach().classes;
+    for class in classes.names().skip(1) {
+        let path = entry(class).replace("HOST", "pypi.org") + "x/y";
+        assert!(map(&reach(), "GET", &path).is_ok(), "{path}");
+    }
+}

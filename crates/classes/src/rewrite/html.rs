@@ -21,7 +21,7 @@ impl Scanner {
         &mut self.held
     }
 
-    pub(super) fn feed(&mut self, target: &Target, mut input: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn feed(&mut self, target: &mut Target, mut input: &[u8], out: &mut Vec<u8>) {
         loop {
             if self.held.is_empty() {
                 let Some(at) = memchr(b'<', input) else { break };
@@ -38,7 +38,7 @@ impl Scanner {
     }
 
     /// Adds a byte to the tag.
-    fn add(&mut self, target: &Target, byte: u8, out: &mut Vec<u8>) {
+    fn add(&mut self, target: &mut Target, byte: u8, out: &mut Vec<u8>) {
         let is_link = match self.held.len() {
             1 => matches!(byte, b'a' | b'A'),
             2 => byte.is_ascii_whitespace(),
@@ -69,7 +69,7 @@ impl Scanner {
 }
 
 /// Rewrites a tag.
-fn rewrite(target: &Target, tag: &[u8], out: &mut Vec<u8>) {
+fn rewrite(target: &mut Target, tag: &[u8], out: &mut Vec<u8>) {
     let replaced = href(tag).and_then(|at| {
         let link = &tag[at..];
         let length = value_end(tag, at) - at;

@@ -84,7 +84,7 @@ impl Scanner {
         &mut self.held
     }
 
-    pub(super) fn feed(&mut self, target: &Target, input: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn feed(&mut self, target: &mut Target, input: &[u8], out: &mut Vec<u8>) {
         let mut begin = 0;
         let mut at = 0;
         while at < input.len() {
@@ -181,7 +181,7 @@ impl Scanner {
     }
 
     /// Holds bytes back, or adds them to `out` if no object is held.
-    fn hold(&mut self, target: &Target, bytes: &[u8], out: &mut Vec<u8>) {
+    fn hold(&mut self, target: &mut Target, bytes: &[u8], out: &mut Vec<u8>) {
         let Object::Held(depth) = self.object else {
             out.extend_from_slice(bytes);
             return;
@@ -199,7 +199,7 @@ impl Scanner {
     }
 
     /// Rewrites what is held.
-    fn end(&mut self, target: &Target, out: &mut Vec<u8>) {
+    fn end(&mut self, target: &mut Target, out: &mut Vec<u8>) {
         let mut from = 0;
         for (range, by) in edits(target, &self.held) {
             out.extend_from_slice(&self.held[from..range.start]);
@@ -213,7 +213,7 @@ impl Scanner {
 }
 
 /// What is replaced in an object, in its order.
-fn edits(target: &Target, object: &[u8]) -> Vec<(Range<usize>, String)> {
+fn edits(target: &mut Target, object: &[u8]) -> Vec<(Range<usize>, String)> {
     let texts = |name: &'static str| {
         let members = Members::of(object).filter(move |it| it.name == name.as_bytes());
         members.filter_map(|it| inner(object, &it.value))

@@ -15,6 +15,8 @@ pub(super) struct Target {
     /// `HOST[:PORT]` of the content itself, if it is within reach.
     own: Option<String>,
     reach: Reach,
+    /// The host that was asked for last, and whether it is within reach: links of one content have few hosts.
+    last: (String, bool),
 }
 
 /// What replaces the first bytes of a link.
@@ -29,7 +31,7 @@ impl Target {
     pub(super) fn new(rewrite: Rewrite, base: &str, url: &str, reach: Reach) -> Self {
         let authority = url.strip_prefix("https://").and_then(|it| it.split('/').next());
         let own = authority.map(str::to_owned).filter(|it| is_upstream(&reach, it));
-        Self { rewrite, base: base.into(), own, reach }
+        Self { rewrite, base: base.into(), own, reach, last: <_>::default() }
     }
 
     /// Where Cargo is to fetch files.
@@ -39,7 +41,7 @@ impl Target {
 
     /// What replaces the beginning of a link, as it is written in the content: scheme and host, or nothing. `None` if
     /// the link stays.
-    pub(super) fn replaced(&self, link: &[u8], digest: Option<Digest>) -> Option<Replaced> {
+    pub(super) fn replaced(&mut self, link: &[u8], digest: Option<Digest>) -> Option<Replaced> {
         let (authority, length) = match absolute(link) {
             Some((begin, end)) => {
                 (std::str::from_utf8(&link[begin..end]).ok()?.to_lowercase(), end)
@@ -47,11 +49,18 @@ impl Target {
             None if slash(link, 0)? == link.len() => return None,
             None => (self.own.clone()?, 0),
         };
-        if !is_upstream(&self.reach, &authority) || !is_clear(&link[length..]) {
+        if !self.is_upstream(&authority) || !is_clear(&link[length..]) {
             return None;
         }
         let by = link::prefix(&self.base, self.rewrite.kind(), digest) + &authority;
         Some(Replaced { length, by })
+    }
+
+    fn is_upstream(&mut self, authority: &str) -> bool {
+        if self.last.0 != authority {
+            self.last = (authority.to_owned(), is_upstream(&self.reach, authority));
+        }
+        self.last.1
     }
 }
 

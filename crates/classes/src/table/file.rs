@@ -153,9 +153,11 @@ impl Source<'_> {
             rules: Vec::new(),
             mirror: self.mirror(&file.mirror)?,
         };
-        for upstream in table.mirror.upstream.iter().chain(&table.mirror.files) {
-            let pattern = format!("{}:{}", upstream.host, upstream.port);
-            table.hosts.extend(pattern.parse::<HostPattern>());
+        for Upstream { host, port, .. } in table.mirror.upstream.iter().chain(&table.mirror.files) {
+            // Most tables name these hosts themselves.
+            if !table.hosts.iter().any(|it| it.matches(true, host, *port)) {
+                table.hosts.extend(format!("{host}:{port}").parse::<HostPattern>());
+            }
         }
         for it in &file.immutable {
             table.rules.push(self.immutable(it)?);

@@ -159,6 +159,17 @@ fn indexes_say_their_form_and_updates_are_always_kept() {
 }
 
 #[test]
+fn a_class_tells_its_hosts_and_paths() {
+    let classes = Classes::builtin();
+    let cargo = classes.find("cargo").unwrap();
+    let hosts: Vec<_> = classes.hosts(cargo).map(ToString::to_string).collect();
+    assert!(hosts.contains(&"static.crates.io".to_owned()), "{hosts:?}");
+    assert!(classes.paths(cargo, false).any(|it| it == "/crates/*/*.crate"));
+    assert!(classes.paths(cargo, true).any(|it| it == "/config.json"));
+    assert!(classes.paths(cargo, true).all(|it| !it.ends_with(".crate")));
+}
+
+#[test]
 fn an_index_proves_an_archive_below_its_root_alone() {
     let classes = Classes::builtin();
     let mut proven = Proven::default();
