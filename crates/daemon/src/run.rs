@@ -27,6 +27,7 @@ use crate::uplink::Uplink;
 use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
+use host::tls::Tls;
 use node::driver::CLOCK_EVERY;
 use node::{Input, Node, StoreInput};
 use std::net::SocketAddr;
@@ -104,7 +105,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let capture = CaptureState::open(&config);
     let engine = Node::new(engine_config(&config, identity.as_ref(), &capture), index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
-    let pool = Pool::new(Dialler::new(access(&config), egress.clone()), None);
+    let pool = Pool::new(Dialler::new(access(&config), egress.clone()), tls());
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
     let driver = Driver::new(engine, &config, disk, pool, limit, pair.clone());
     if let Some((pair, results)) = pair.zip(results) {
@@ -162,9 +163,14 @@ fn engine_config(
         access: access(config),
         built: BUILT,
         mesh: mesh::engine_config(config, identity, capture.budget()),
-        has_far_end: config.uplink.far.is_some(),
         reach: config.reach(),
     }
+}
+
+/// What is needed to speak TLS to origins; `None`, with a warning, if this machine trusts no CA.
+fn tls() -> Option<Tls> {
+    let warn = |error: &_| tracing::warn!("this router cannot fetch https itself: {error}");
+    Tls::new(None).inspect_err(warn).ok()
 }
 
 fn access(config: &Config) -> node::Access {

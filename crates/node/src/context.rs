@@ -104,7 +104,7 @@ impl Context {
         let mesh = config.mesh.clone().map(|mesh| {
             // A seed of its own: what peers see must not reveal the numbers of records.
             let seed = blake3::derive_key("hearsay 2026-11 chance of peers", &config.seed);
-            Mesh::new(mesh, config.name.clone(), config.profile.id, seed, memory)
+            Mesh::new(mesh, &config, seed)
         });
         Self {
             ear: Listener::new(&config),

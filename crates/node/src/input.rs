@@ -179,9 +179,6 @@ pub struct Config {
     pub built: Date,
     /// The mesh, if it is in one.
     pub mesh: Option<MeshConfig>,
-    /// A far end of the uplink fetches for this node, and may speak TLS: explicit clients may ask
-    /// for `https` URIs, which [`crate::OriginOutput::Fetch`] then hands to the driver.
-    pub has_far_end: bool,
     /// What the paths of package archives promise, and where a mirror's requests may go.
     pub reach: Reach,
 }
@@ -283,8 +280,8 @@ pub enum FetchError {
     NoRoute,
     /// It is a published object, which has no origin, and no peer in reach has it.
     NoHolder,
-    /// Only the far end of the uplink speaks TLS to origins, and it does not answer.
-    FarEndSilent,
+    /// The node that would dial has no list of trusted CAs, so it cannot speak TLS to origins.
+    NoTls,
     /// Its certificate does not prove that it is the host that was dialled.
     Untrusted,
     /// It speaks no TLS, or none that this node accepts.

@@ -148,6 +148,7 @@ impl Node {
     /// All counters, and what is held now.
     pub fn report(&self) -> Report {
         let counts = self.cx.chunks.counts();
+        let unknown = self.cx.mesh.as_ref().map(|mesh| mesh.peers.unknown).unwrap_or_default();
         Report {
             peers: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             peers_displaced: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.displaced()),
@@ -157,6 +158,9 @@ impl Node {
                 .as_ref()
                 .map(|mesh| mesh.peers.refused.clone())
                 .unwrap_or_default(),
+            messages_unknown: unknown.messages,
+            parts_unknown: unknown.parts,
+            asks_unknown: self.cx.report.asks_unknown + unknown.requests,
             asked_bytes: self.client.peer_readers.budget.used(),
             backlog_bytes: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlogs() as u64),
             units_on_their_way: self.cx.in_flight.len() as u64,

@@ -96,6 +96,12 @@ wire::counters! {
             early_bytes: Gauge, Bytes;
             /// Units that arrived before anything here wanted them, and were dropped for others.
             early_dropped: Counter, Chunks;
+            /// Messages of peers that were skipped because this version does not know their type.
+            messages_unknown: Counter, Events;
+            /// Messages of peers of which a part was skipped that this version does not know.
+            parts_unknown: Counter, Events;
+            /// Requests of peers that were ended because they require what this version does not know.
+            asks_unknown: Counter, Requests;
             /// Published objects to which peers say they lead.
             hints: Gauge, Objects;
             /// Hints that were evicted for others.

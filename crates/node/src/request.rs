@@ -58,6 +58,8 @@ pub struct PeerHops {
     pub size: u64,
     /// No unit is to be sent without a want: the peer may have overheard many.
     pub sparing: bool,
+    /// The peer passes the response on, and gets it as one that is not stored.
+    pub passed: bool,
     /// `Cache-Status` of the caches that were asked to confirm a stored response.
     pub upstream: String,
 }
@@ -152,15 +154,22 @@ impl Ask {
         }
     }
 
-    /// Whether no peer is asked for the object, and none gets it: it may not leave this site, or its
-    /// URI is one that peers cannot ask for.
+    /// Whether no peer is asked for the object, and none gets it: it may not leave this site.
     pub fn stays_here(&self) -> bool {
-        self.audience != Audience::Everyone || self.target.is_tls()
+        self.audience != Audience::Everyone
+    }
+
+    /// Whether peers may be asked for a response that is only passed on: by `https`, so that only the gateway speaks
+    /// TLS to origins, and if it can be asked for again. By `http` it crosses the mesh as the kernel's packets do.
+    pub fn passes_by_peers(&self) -> bool {
+        let repeats = matches!(self.method, Method::GET | Method::HEAD);
+        self.target.is_tls() && repeats && !self.has_body && !self.upgrade
     }
 
     /// The same request on behalf of no client: for the whole current version, without conditions.
     pub fn in_background(mut self) -> Self {
         self.method = Method::GET;
+        self.peer_hops.passed = false;
         for name in CONDITIONS {
             self.headers.remove(name);
         }

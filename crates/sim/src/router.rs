@@ -136,7 +136,6 @@ impl Router {
             access: node::Access::default(),
             built: BUILT,
             mesh,
-            has_far_end: settings.far.is_some(),
             reach: classes::Reach::default(),
         };
         Ok(Self {

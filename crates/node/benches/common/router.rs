@@ -56,7 +56,6 @@ impl Router {
             access: node::Access::default(),
             built: Date::from_unix(1_000),
             mesh,
-            has_far_end: false,
             reach: classes::Reach::default(),
         };
         let mut router = Self {

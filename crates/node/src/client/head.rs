@@ -13,7 +13,7 @@ use crate::http::{
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, Output};
 use crate::pursuits::{Goal, Pursuit};
-use ::http::{HeaderMap, StatusCode, header};
+use ::http::{HeaderMap, Method, StatusCode, header};
 use std::rc::Rc;
 use wire::peer::Outcome;
 
@@ -139,6 +139,9 @@ impl Client {
         cx.report.requests.pass += 1;
         cx.report.not_stored.of(reason).responses += 1;
         if cx.exchanges[&client].peer().is_some() {
+            // To a HEAD, the length is that of the content which a GET would get.
+            let is_head = miss.ask.method == Method::HEAD;
+            let length = if is_head { content_length(&headers) } else { length };
             if !self.peer_readers.say_opaque(cx, client, status, &headers, length) {
                 self.dismiss(cx, client, Outcome::Busy);
             }

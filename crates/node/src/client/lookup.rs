@@ -157,6 +157,10 @@ impl Client {
         if CacheControl::of_request(&ask.headers).only_if_cached {
             return self.refuse(cx, id, Fault::NotCached);
         }
+        // The peer stores nothing, and what it asks for is rarely the whole object.
+        if ask.peer_hops.passed {
+            return self.misses.pass(cx, id, why, NotStored::Relayed, &mut self.values);
+        }
         let ask = match ask.method {
             Method::HEAD if ask.named.is_some() => ask.head_alone(),
             Method::HEAD if old.is_none() => {
@@ -231,8 +235,10 @@ impl Client {
         let Some(exchange) = cx.exchanges.get(&id) else { return };
         // The asker has the content: only the head is sent, and no unit is needed.
         let known = match exchange.peer() {
-            Some(_) => exchange.ask.peer_hops.have == Some(record.id),
-            None => http::not_modified(&exchange.ask.headers, &record),
+            Some(_) if !exchange.ask.peer_hops.passed => {
+                exchange.ask.peer_hops.have == Some(record.id)
+            }
+            _ => http::not_modified(&exchange.ask.headers, &record),
         };
         let needs_content = exchange.ask.method == Method::GET && record.length > 0 && !known;
         if !needs_content {

@@ -12,6 +12,7 @@ pub mod budget;
 mod charge;
 mod claims;
 mod classified;
+mod elsewhere;
 mod forwards;
 mod head;
 mod lookup;

@@ -105,9 +105,6 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     let Request { method, uri, version, mut headers, has_body, client, .. } = request;
     let Request { at_home, entrance, expected, .. } = request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
-    if target.is_tls() {
-        may_ask_tls(cx)?;
-    }
     // An intercepted client has chosen an address: no other is dialled for it.
     let dial = match entrance {
         Entrance::Intercepted(dialled) => Dial::Address(dialled),
@@ -130,7 +127,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     http::add_via(&mut headers, version, via);
     // Content, or a connection to be upgraded, can be sent only once: there is no second attempt.
     let repeatable = !has_body && !upgrade;
-    // It is the far end that dials for `https`: what this machine may dial itself does not count.
+    // By `https` another node may dial: what this machine may dial itself does not count.
     let at_home = at_home && !target.is_tls();
     let may_turn_home = at_home && repeatable && may_be_shared(&target, &config.access);
     // Answers to this machine's own programs may come from places that others cannot reach: they
@@ -166,17 +163,6 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
         // An intercepted connection may lead anywhere, until its address is found to be the host's.
         verified: !matches!(entrance, Entrance::Intercepted(_)),
     })
-}
-
-/// Whether a client may ask for an `https` URI: the far end must be this node's own, because peers
-/// cannot ask each other for such a URI.
-fn may_ask_tls(cx: &Context) -> Result<(), Fault> {
-    let is_behind = cx.mesh.as_ref().is_some_and(|mesh| mesh.routes.route().is_some());
-    match cx.config.has_far_end {
-        false => Err(Fault::NoFarEnd),
-        true if is_behind => Err(Fault::NotGateway),
-        true => Ok(()),
-    }
 }
 
 /// Whether any client of the proxy could make the same request from this machine, as far as the

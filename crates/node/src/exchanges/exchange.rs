@@ -50,7 +50,13 @@ impl Exchange {
 
     /// Whether this exchange sends a peer loose bytes.
     pub fn flows(&self) -> bool {
-        matches!(self.state, State::ClientReader(_)) && self.ask.asker != Asker::Client
+        let for_peer = self.ask.asker != Asker::Client && !self.ask.peer_hops.passed;
+        for_peer && matches!(self.state, State::ClientReader(_))
+    }
+
+    /// Whether it receives a response as it arrives: the response's head is sent.
+    pub fn passes(&self) -> bool {
+        matches!(self.state, State::Passing(_))
     }
 
     /// Whether a peer may still want units of an object.

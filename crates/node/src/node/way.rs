@@ -41,7 +41,6 @@ mod tests {
             access: Access::default(),
             built: Date::from_unix(1_000),
             mesh: None,
-            has_far_end: false,
             reach: classes::Reach::default(),
         };
         Node::new(config, Index::new(1 << 30, Policy::S3Fifo))

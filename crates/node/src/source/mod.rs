@@ -13,6 +13,7 @@ mod announce;
 mod ask;
 mod choose;
 pub mod detour;
+mod elsewhere;
 mod end;
 mod patience;
 mod rest;
@@ -113,6 +114,7 @@ impl Source {
             sparing: quest.ask.peer_hops.sparing,
             via: Upstream::Next,
             tried: Vec::new(),
+            referred: None,
             previous: None,
             answered: false,
             lost_route_at: None,
@@ -123,7 +125,11 @@ impl Source {
             detour: Detour::default(),
             quest,
         };
-        let is_for_origin = matches!(pursuit.quest.goal, Goal::Pass | Goal::Range);
+        let is_for_origin = match pursuit.quest.goal {
+            Goal::Pass => !pursuit.quest.ask.passes_by_peers(),
+            Goal::Range => true,
+            Goal::Head | Goal::Object | Goal::Holes => false,
+        };
         cx.pursuits.insert(id, pursuit);
         match is_for_origin {
             true => self.dial_origin(cx, id),

@@ -133,7 +133,7 @@ const CODES: [FetchError; 11] = [
     FetchError::Unsent,
     FetchError::Untrusted,
     FetchError::NotTls,
-    FetchError::FarEndSilent,
+    FetchError::NoTls,
     FetchError::Astray,
 ];
 

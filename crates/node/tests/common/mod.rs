@@ -33,8 +33,6 @@ pub struct Options {
     pub undecided_bytes_max: u64,
     /// Each answer of the disk takes up to this long, and reads are answered out of order.
     pub disk_delay: Duration,
-    /// A far end fetches for the nodes.
-    pub has_far_end: bool,
     /// Tables of content classes, and where a mirror's requests may go.
     pub reach: Reach,
 }
@@ -48,7 +46,6 @@ impl Default for Options {
             object_bytes_max: 32 << 20,
             undecided_bytes_max: u64::MAX,
             disk_delay: Duration::ZERO,
-            has_far_end: false,
             reach: Reach::default(),
         }
     }

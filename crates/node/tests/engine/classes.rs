@@ -43,7 +43,7 @@ const INDEX: &str = "http://a.test/debian/dists/stable/InRelease";
 pub fn options(table: &str) -> Options {
     let classes = Classes::default().with("test.toml", table).expect("a table");
     let reach = Reach { classes: Arc::new(classes), ..Reach::default() };
-    Options { reach, has_far_end: true, ..Options::default() }
+    Options { reach, ..Options::default() }
 }
 
 fn net() -> Net {

@@ -379,7 +379,6 @@ fn config(options: &Options) -> Config {
         access: Access::default(),
         built: Date::from_unix(BEGIN.as_unix() - 1000),
         mesh: None,
-        has_far_end: options.has_far_end,
         reach: options.reach.clone(),
     }
 }

@@ -105,7 +105,6 @@ impl Plan {
             access: self.access(),
             built: Date::from_unix(BEGIN.as_unix() - 1000),
             mesh: Some(self.mesh(node)),
-            has_far_end: options.has_far_end,
             reach: options.reach.clone(),
         }
     }
@@ -271,6 +270,7 @@ pub fn via(next_hop: usize, gateway: Option<usize>, hops: u32) -> RouteTable {
         gateway: gateway.map(address),
         metric: None,
         hops: Some(hops),
+        address: None,
         source: RouteSource::Babeld,
     })
 }
