@@ -59,6 +59,12 @@ struct Xz {
     out: Box<[u8]>,
 }
 
+impl std::fmt::Debug for IndexReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IndexReader").field("read", &self.read).finish_non_exhaustive()
+    }
+}
+
 impl IndexReader {
     /// A reader of the index at a URL. `None` if this index cannot promise anything: its path has no root, or a query.
     pub fn new(format: IndexFormat, url: Url<'_>) -> Option<Self> {

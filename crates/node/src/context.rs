@@ -23,7 +23,7 @@ use crate::trust::Trust;
 use crate::turns::Turns;
 use ::http::StatusCode;
 use bytes::Bytes;
-use classes::Proven;
+use classes::{Promises, Proven};
 use content::{Sealer, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -61,6 +61,8 @@ pub struct Context {
     pub dns: DnsCache,
     /// Hosts that are archives, as their indexes have shown.
     pub proven: Proven,
+    /// Digests of files that indexes have promised.
+    pub promises: Promises,
     pub rows: Rows,
     /// Records that are in no row any more but are still read.
     pub lingering: BTreeSet<RecordId>,
@@ -120,6 +122,7 @@ impl Context {
             segments: Segments::default(),
             dns: DnsCache::new(),
             proven: Proven::default(),
+            promises: Promises::default(),
             // Shares of the memory: an eighth each for rows and manifests, a quarter for units.
             rows: Rows::new(memory / 8),
             lingering: BTreeSet::new(),

@@ -1,7 +1,7 @@
 //! A peer's request: parsed, and admitted if there is memory for it.
 
 use super::charge::{cost_of_ask, size_of_ask};
-use super::classified::judge;
+use super::classified::{expected, judge};
 use super::{Client, elsewhere};
 use crate::context::Context;
 use crate::events::Event;
@@ -117,6 +117,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         upstream: String::new(),
     };
     let verdict = judge(cx, &target);
+    let promised = expected(cx, &target, &verdict);
     let ask = Ask {
         asker: Asker::Peer(peer, ask.request),
         peer_hops,
@@ -126,7 +127,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         key: target.key(&cx.config.secret, Audience::Everyone),
         target,
         named: None,
-        expected: options.digest.or(verdict.digest()),
+        expected: options.digest.or(promised),
         follow: options.follow,
         headers,
         client,

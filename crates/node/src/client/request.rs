@@ -1,7 +1,7 @@
 //! A client's request: parsed, then refused, tunnelled, or looked up.
 
 use super::Client;
-use super::classified::judge;
+use super::classified::{self, judge};
 use super::forwards::ends_here;
 use crate::access::{Access, Caller, may_use};
 use crate::context::Context;
@@ -144,7 +144,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
             ..PeerHops::default()
         },
         method,
-        expected: expected.or(verdict.digest()),
+        expected: expected.or_else(|| classified::expected(cx, &target, &verdict)),
         follow: entrance == Entrance::Mirror,
         verdict,
         target,

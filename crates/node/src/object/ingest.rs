@@ -46,6 +46,9 @@ impl Objects {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let before = incoming.received_bytes;
         incoming.received_bytes += bytes.len() as u64;
+        if let Some(index) = &mut incoming.index {
+            index.feed(bytes, &mut cx.promises);
+        }
         let (end, limit) = (incoming.received_bytes, incoming.limit());
         let Some(cutting) = incoming.cutting() else { return };
         let fresh = cutting.take(bytes);

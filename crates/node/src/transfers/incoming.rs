@@ -11,6 +11,7 @@ use crate::hasher::Set;
 use crate::http::{Record, RecordSignature};
 use crate::transfers::cutting::Cutting;
 use bytes::Bytes;
+use classes::IndexReader;
 use content::{Root, Segment};
 use http::{HeaderMap, HeaderName, StatusCode};
 use std::collections::{BTreeMap, VecDeque};
@@ -63,6 +64,8 @@ pub struct Incoming {
     pub bytes_max: u64,
     /// Its units are evicted after all others.
     pub is_lasting: bool,
+    /// Reads it as it comes, if it is an index that promises digests of other files.
+    pub index: Option<Box<IndexReader>>,
     /// The source of its units.
     pub transfer: Transfer,
     /// Units that the current supplier does not have.
@@ -108,6 +111,7 @@ impl Incoming {
             readers: Vec::new(),
             bytes_max: u64::MAX,
             is_lasting: false,
+            index: None,
             transfer,
             lost: Set::default(),
             offsets: Vec::new(),

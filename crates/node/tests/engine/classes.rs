@@ -32,6 +32,12 @@ paths = ["/always/**"]
 keep = "always"
 
 [[changing]]
+paths = ["**/dists/**/Packages"]
+lifetime = "5m"
+stale = "1d"
+index = "apt-packages"
+
+[[changing]]
 paths = ["**/dists/**"]
 lifetime = "5m"
 stale = "1d"
@@ -250,5 +256,24 @@ fn an_empty_body_has_a_digest_too() {
     net.origin.put(&url, Page::of(0));
     let id = net.get(&url);
     assert!(net.client(id).is_broken());
+    net.done();
+}
+
+#[test]
+fn what_an_index_promises_is_verified_and_found_on_other_hosts() {
+    let (mut net, deb) = (net(), Page::of(100_000));
+    let hex = digest(&deb).to_string().replace("sha256:", "");
+    let index = format!("Package: x\nFilename: pool/x.deb\nSHA256: {hex}\n\n");
+    for host in ["a.test", "b.test"] {
+        let url = format!("http://{host}/debian/dists/s/Packages");
+        net.origin.put(&url, Page::new(index.clone().into()));
+        cache(&mut net, Call::get(&url));
+    }
+    net.origin.put(DEB, Page::of(100_000));
+    let id = net.get(DEB);
+    assert!(net.client(id).is_broken(), "another file than was promised");
+    net.origin.put(DEB, deb);
+    assert!(cache(&mut net, Call::get(DEB)).contains("stored"));
+    assert!(cache(&mut net, Call::get("http://b.test/debian/pool/x.deb")).starts_with("hit"));
     net.done();
 }
