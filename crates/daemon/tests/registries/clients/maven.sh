@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Maven: a project with a parent, and with an extension that depends on any 1.x of another artifact. Maven resolves
+# these before it runs any plugin, and `validate` of this packaging runs none; so no plugins are needed.
+. "$(dirname "$0")/common.sh"
+
+mirror=
+[[ -z $MIRROR ]] || mirror="<mirrors><mirror><id>mirror</id><mirrorOf>central</mirrorOf><url>$MIRROR/maven/</url></mirror></mirrors>"
+proxy=
+if [[ -n $PROXY ]]; then
+    at=${PROXY#http://}
+    proxy="<proxies><proxy><active>true</active><protocol>http</protocol><host>${at%:*}</host><port>${at##*:}</port></proxy></proxies>"
+fi
+printf '<settings>%s%s</settings>\n' "$mirror" "$proxy" >settings.xml
+cat >pom.xml <<'END'
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <parent><groupId>test.hearsay</groupId><artifactId>parent</artifactId><version>1.0</version><relativePath/></parent>
+  <artifactId>project</artifactId>
+  <packaging>pom</packaging>
+  <build><extensions><extension>
+    <groupId>test.hearsay</groupId><artifactId>alpha</artifactId><version>1.0</version>
+  </extension></extensions></build>
+</project>
+END
+trust=()
+if [[ -z $MIRROR ]]; then
+    # Java reads the CA from a key store.
+    keytool -importcert -noprompt -storepass changeit -keystore trust -file "$CA" >/dev/null 2>&1
+    trust=("-Djavax.net.ssl.trustStore=$HOME/trust" -Djavax.net.ssl.trustStorePassword=changeit)
+fi
+# -C: a wrong sum ends it.
+mvn -q -B -C -s settings.xml "-Dmaven.repo.local=$HOME/repository" "-Duser.home=$HOME" "${trust[@]}" validate >&2
+sums repository/test/hearsay/*/1.0/*.jar
