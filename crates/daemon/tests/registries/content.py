@@ -20,10 +20,10 @@ class Entry:
     content_type: str = "application/octet-stream"
     headers: dict = field(default_factory=dict)
     status: int = 200
-    # Another body for clients whose Accept contains a word: (word, content type, body).
+    # Another body for clients whose Accept contains this content type: (content type, body).
     variant: tuple = ()
-    # The body packed by gzip, for clients that take it.
-    packed: bytes = b""
+    # Whether it is packed for clients that take gzip.
+    packs: bool = False
     # The token without which the answer is 401, and the challenge.
     token: str = ""
     challenge: str = ""
@@ -48,8 +48,7 @@ class Tree:
 
     def index(self, host, path, body, **more):
         headers = {"Cache-Control": "max-age=60"} | more.pop("headers", {})
-        packed = gzip.compress(body, mtime=0) if more.pop("packs", False) else b""
-        self.add(host, path, body, "index", headers=headers, packed=packed, **more)
+        self.add(host, path, body, "index", headers=headers, **more)
 
     def want(self, client, name, body):
         self.wanted.setdefault(client, {})[name] = sha256(body)

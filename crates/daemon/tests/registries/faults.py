@@ -35,6 +35,10 @@ def cut(body):
     return send
 
 
+def chunk(piece):
+    return f"{len(piece):x}\r\n".encode() + piece + b"\r\n"
+
+
 def slow():
     """A second and a half for 150 kB."""
     body = noise("slow", 150_000)
@@ -46,8 +50,8 @@ def slow():
 
 def huge():
     """An index of 200 MB, whose links name a thousand hosts."""
-    yield head("200 OK", "Content-Type: text/html", "Cache-Control: max-age=600")
-    yield b"<!DOCTYPE html><html><body>\n"
+    yield head("200 OK", "Content-Type: text/html", "Cache-Control: max-age=600", "Transfer-Encoding: chunked")
+    yield chunk(b"<!DOCTYPE html><html><body>\n")
     sent = number = 0
     while sent < HUGE_BYTES:
         lines = []
@@ -56,17 +60,19 @@ def huge():
             host = PYPI_FILES if number % 2 else f"host-{number % 1000}.test"
             lines.append(f'<a href="https://{host}/packages/h-{number}.whl#sha256={digest}">h-{number}.whl</a><br/>\n')
         piece = "".join(lines).encode()
-        yield piece
+        yield chunk(piece)
         sent, number = sent + len(piece), number + 1
-    yield b"</body></html>\n"
+    yield chunk(b"</body></html>\n") + chunk(b"")
 
 
 def bomb():
     """An index of 4 GiB that is packed to 4 MB."""
-    yield head("200 OK", "Content-Type: text/html", "Content-Encoding: gzip", "Cache-Control: max-age=600")
+    fields = ["Content-Type: text/html", "Content-Encoding: gzip", "Cache-Control: max-age=600"]
+    yield head("200 OK", *fields, "Transfer-Encoding: chunked")
     member = gzip.compress(b" " * (64 << 20), mtime=0)
     for _ in range(BOMB_BYTES // (64 << 20)):
-        yield member
+        yield chunk(member)
+    yield chunk(b"")
 
 
 def faults(tree):

@@ -77,13 +77,14 @@ impl Fork {
         let logs = || self.routers.iter().map(Hearsay::log).collect::<Vec<_>>().join("\n");
         let got = got.unwrap_or_else(|said| panic!("{client} {at}: {said}\n{}", logs()));
         assert_eq!(got, self.registries.wanted(client), "{client} {at}");
-        self.routers.iter().for_each(Hearsay::wait_until_durable);
+        for router in &self.routers {
+            wait_until("the transfers to end", || router.number("/report/fetches") == 0);
+        }
         let uplink = uplink_bytes() - before.1;
         let sent = self.registries.sent().split_off(before.0);
         let bytes = |of_files: bool| {
             sent.iter().filter(|it| it.is_file || !of_files).map(|it| it.bytes).sum()
         };
-        eprintln!("{client} {at}: {sent:?}");
         Cost { files: bytes(true), all: bytes(false), uplink }
     }
 }

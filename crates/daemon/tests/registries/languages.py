@@ -74,7 +74,7 @@ def pypi_page(tree, name, file, path, digest, metadata=""):
     files.append({"filename": file, "url": url, "hashes": {"sha256": digest}, "core-metadata": core, "yanked": False})
     page = {"meta": {"api-version": "1.1"}, "name": name, "versions": ["1.0"], "files": files}
     form = "application/vnd.pypi.simple.v1+json"
-    variant = (form, form, json.dumps(page).encode())
+    variant = (form, json.dumps(page).encode())
     headers = {"Cache-Control": "max-age=600, public", "Vary": "Accept, Accept-Encoding"}
     tree.index(
         PYPI, f"/simple/{name}/", html.encode(), content_type="text/html", variant=variant, headers=headers, packs=True

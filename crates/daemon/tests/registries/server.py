@@ -1,5 +1,6 @@
 """A server of HTTP/1.1, by TLS or not, that keeps connections open and logs each response as a line of JSON."""
 
+import gzip
 import json
 import socket
 import threading
@@ -121,11 +122,11 @@ class Response:
         """Content type, body, tag and header fields of the form that the client wants."""
         content_type, body, tag, headers = entry.content_type, entry.body, entry.tag(), dict(entry.headers)
         if entry.variant and entry.variant[0] in self.fields.get("accept", ""):
-            _, content_type, body = entry.variant
-            return content_type, body, tag[:-1] + '-json"', headers
-        if entry.packed and "gzip" in self.fields.get("accept-encoding", ""):
+            content_type, body = entry.variant
+            tag = tag[:-1] + '-json"'
+        if entry.packs and "gzip" in self.fields.get("accept-encoding", ""):
             headers["Content-Encoding"] = "gzip"
-            return content_type, entry.packed, tag[:-1] + '-gzip"', headers
+            body, tag = gzip.compress(body, mtime=0), tag[:-1] + '-gzip"'
         return content_type, body, tag, headers
 
     def part(self, headers, tag, body):

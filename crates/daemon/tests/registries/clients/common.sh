@@ -2,10 +2,11 @@
 #
 # Each script runs a real package manager with a home of its own, and prints a line "SHA-256 NAME" for each file that it
 # got. Variables:
-#   MIRROR  the mirror's address, like http://10.1.0.1:3142; without it, the registry is asked itself
-#   PROXY   an explicit proxy, like http://10.1.0.1:3128
-#   CA      the CA that is trusted, as PEM
-#   HOME    an empty folder
+#   MIRROR    the mirror's address, like http://10.1.0.1:3142; without it, the registry is asked itself
+#   PROXY     an explicit proxy, like http://10.1.0.1:3128
+#   CA        the CA that is trusted, as PEM
+#   HOME      an empty folder
+#   PACKAGES  what is fetched instead of the test's own packages, in the client's own words
 set -euo pipefail
 
 MIRROR=${MIRROR:-} PROXY=${PROXY:-} CA=${CA:-/etc/ssl/certs/ca-certificates.crt}

@@ -11,14 +11,17 @@ if [[ -n $PROXY ]]; then
     proxy="<proxies><proxy><active>true</active><protocol>http</protocol><host>${at%:*}</host><port>${at##*:}</port></proxy></proxies>"
 fi
 printf '<settings>%s%s</settings>\n' "$mirror" "$proxy" >settings.xml
-cat >pom.xml <<'END'
+parent='<parent><groupId>test.hearsay</groupId><artifactId>parent</artifactId><version>1.0</version><relativePath/></parent>'
+[[ -z ${PACKAGES:-} ]] || parent='<groupId>project</groupId><version>1.0</version>'
+IFS=: read -r group artifact version <<<"${PACKAGES:-test.hearsay:alpha:1.0}"
+cat >pom.xml <<END
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
-  <parent><groupId>test.hearsay</groupId><artifactId>parent</artifactId><version>1.0</version><relativePath/></parent>
+  $parent
   <artifactId>project</artifactId>
   <packaging>pom</packaging>
   <build><extensions><extension>
-    <groupId>test.hearsay</groupId><artifactId>alpha</artifactId><version>1.0</version>
+    <groupId>$group</groupId><artifactId>$artifact</artifactId><version>$version</version>
   </extension></extensions></build>
 </project>
 END
@@ -30,4 +33,4 @@ if [[ -z $MIRROR ]]; then
 fi
 # -C: a wrong sum ends it.
 mvn -q -B -C -s settings.xml "-Dmaven.repo.local=$HOME/repository" "-Duser.home=$HOME" "${trust[@]}" validate >&2
-sums repository/test/hearsay/*/1.0/*.jar
+find repository -name '*.jar' ! -name 'plexus-utils-1.1.jar' | sort | while read -r file; do sums "$file"; done

@@ -4,7 +4,7 @@
 
 options=(--insecure-policy --override-os linux --override-arch amd64 --registries-conf "$HOME/registries.conf")
 : >registries.conf
-image=${IMAGE:-library/hearsay:1}
+image=${PACKAGES:-library/hearsay:1}
 if [[ -n $MIRROR ]]; then
     skopeo "${options[@]}" copy -q --src-tls-verify=false "docker://$authority/$image" "dir:$HOME/image" >&2
 else
