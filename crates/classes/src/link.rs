@@ -1,4 +1,5 @@
-//! The mirror's links to files whose digest is known: `/KIND/-/DIGEST/HOST[:PORT]/PATH`.
+//! The mirror's links to files whose digest is known: `/KIND/-/DIGITS/HOST[:PORT]/PATH`. The digits are hexadecimal, and
+//! their number names the algorithm: some clients encode the colon of a digest's usual text.
 
 use wire::Digest;
 
@@ -17,14 +18,17 @@ impl<'a> Link<'a> {
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (digest, rest) = text.split_once('/')?;
         let (authority, path) = rest.split_at(rest.find('/')?);
-        Some(Self { digest: digest.parse().ok()?, authority, path })
+        Some(Self { digest: Digest::from_hex(digest).ok()?, authority, path })
     }
 }
 
 /// What stands before `HOST[:PORT]/PATH` in a link below `base`. Without a digest, it is the mirror's path for any file.
 pub(crate) fn prefix(base: &str, kind: &str, digest: Option<Digest>) -> String {
     match digest {
-        Some(digest) => format!("{base}/{kind}/-/{digest}/"),
+        Some(digest) => {
+            let digits: String = digest.as_bytes().iter().map(|it| format!("{it:02x}")).collect();
+            format!("{base}/{kind}/-/{digits}/")
+        }
         None => format!("{base}/files/"),
     }
 }
@@ -44,8 +48,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_links() {
-        let digest = Digest::Sha256([7; 32]);
-        for text in ["", "sha256:07/a.test/b", &digest.to_string(), &format!("{digest}/a.test")] {
+        let (digest, digits) = (Digest::Sha256([7; 32]), "07".repeat(32));
+        for text in ["", "07/a.test/b", &digest.to_string(), &format!("{digest}/a.test/b"), &digits]
+        {
             assert_eq!(Link::parse(text), None, "{text}");
         }
     }

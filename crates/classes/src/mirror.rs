@@ -7,7 +7,7 @@
 //! | `/cargo/…` | the sparse index; `/cargo/-/DIGITS/CRATE/VERSION` a file below `[mirror] files` |
 //! | `/go/sumdb/HOST/…`, `/maven/HOST/…` | that host |
 //! | `/v2/…` | a registry: `ns=`, else the name's first part if it is a host, else Docker's |
-//! | `/pypi/-/DIGEST/HOST/…`, `/npm/-/DIGEST/HOST/…` | a file with this digest on that host |
+//! | `/pypi/-/DIGITS/HOST/…`, `/npm/-/DIGITS/HOST/…` | a file with this digest on that host |
 
 mod oci;
 mod setup;

@@ -116,11 +116,11 @@ fn digests_in_paths_are_expected() {
     let digest = Some(Digest::from_hex(HEX).unwrap());
     for (path, url) in [
         (
-            format!("/pypi/-/sha256:{HEX}/files.pythonhosted.org/packages/a/b.whl"),
+            format!("/pypi/-/{HEX}/files.pythonhosted.org/packages/a/b.whl"),
             "https://files.pythonhosted.org/packages/a/b.whl".to_owned(),
         ),
         (
-            format!("/npm/-/sha256:{HEX}/registry.npmjs.org/a/-/a-1.0.0.tgz"),
+            format!("/npm/-/{HEX}/registry.npmjs.org/a/-/a-1.0.0.tgz"),
             "https://registry.npmjs.org/a/-/a-1.0.0.tgz".to_owned(),
         ),
         (
@@ -139,7 +139,7 @@ fn digests_in_paths_are_expected() {
         let mapped = mapped(&path);
         assert_eq!((mapped.url, mapped.digest), (url, digest), "{path}");
     }
-    let beside = format!("/pypi/-/sha256:{HEX}/files.pythonhosted.org/packages/a/b.whl.metadata");
+    let beside = format!("/pypi/-/{HEX}/files.pythonhosted.org/packages/a/b.whl.metadata");
     assert_eq!(mapped(&beside).digest, None);
 }
 
