@@ -9,6 +9,7 @@ mod turns;
 mod values;
 mod way;
 
+use crate::account::Account;
 use crate::catalogue::{LIST, PublishedInfo};
 use crate::client::Client;
 use crate::context::Context;
@@ -19,6 +20,7 @@ use crate::output::{OriginOutput, Output};
 use crate::overhear::Listener;
 use crate::peers::PeerInfo;
 use crate::publish::Publish;
+use crate::pursuits::Upstream;
 use crate::report::Report;
 use crate::source::select::Select;
 use crate::source::{Source, select};
@@ -124,6 +126,11 @@ impl Node {
         &mut self.cx.events
     }
 
+    /// Content bytes by class. The driver reads them now and then, and decides whether hosts are counted.
+    pub fn account(&mut self) -> &mut Account {
+        &mut self.cx.account
+    }
+
     /// All peers, ordered by id.
     pub fn peers(&self) -> Vec<PeerInfo> {
         self.cx.mesh.as_ref().map_or_else(Vec::new, |mesh| mesh.peers.list(self.cx.now))
@@ -217,6 +224,12 @@ impl Node {
                     self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch)));
                 }
             },
+            OriginInput::Crossed(fetch, crossed) => {
+                let id = self.source.transfer_of(&self.cx, fetch);
+                if let Some(pursuit) = id.and_then(|id| self.cx.pursuits.get_mut(&id)) {
+                    pursuit.far.comes(crossed);
+                }
+            }
             OriginInput::End(fetch, result) => {
                 let Some(id) = self.source.transfer_of(&self.cx, fetch) else {
                     return self.cx.events.stale(Stale::OriginEnd);
@@ -249,13 +262,20 @@ impl Node {
             self.publish.handle_bytes(id, &bytes);
         }
         self.cx.pursuits.came(id, self.cx.now);
-        if self.cx.pursuits.is_at_origin(id) {
-            self.cx.report.origin_bytes += bytes.len() as u64;
-        }
+        self.count_fetched(id, bytes.len() as u64);
         way::enter("object: a body");
         if !self.object.handle_body(&mut self.cx, id, &bytes) {
             way::enter("client: a body");
             self.client.handle_body(&mut self.cx, id, bytes);
+        }
+    }
+
+    fn count_fetched(&mut self, id: FetchId, bytes: u64) {
+        let Some(pursuit) = self.cx.pursuits.get_mut(&id) else { return };
+        if pursuit.via == Upstream::Origin {
+            let crossed = pursuit.far.fetched(bytes);
+            self.cx.report.origin_bytes += bytes;
+            self.cx.account.fetched(&pursuit.quest.ask, bytes, crossed);
         }
     }
 

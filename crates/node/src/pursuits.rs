@@ -1,5 +1,6 @@
 //! Requests to peers and origins. Every machine may read this table; only `source` writes it.
 
+use crate::crossed::{ByFarEnd, Crossed};
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use crate::request::Ask;
@@ -37,6 +38,12 @@ impl Pursuits {
     /// Whether the origin is asked.
     pub fn is_at_origin(&self, id: FetchId) -> bool {
         self.via(id) == Some(Upstream::Origin)
+    }
+
+    /// How these bytes crossed the uplink, which a client was given from a body of an origin.
+    pub fn crossed(&mut self, id: Option<FetchId>, bytes: u64) -> Crossed {
+        let pursuit = id.filter(|_| bytes > 0).and_then(|id| self.0.get_mut(&id));
+        pursuit.map(|pursuit| pursuit.far.served(bytes)).unwrap_or_default()
     }
 
     /// The requests for which `which` is true, in order.
@@ -121,6 +128,8 @@ pub struct Pursuit {
     pub origin_raced: bool,
     /// The request for the rest, if the origin broke the body off.
     pub resumed: Option<Resumed>,
+    /// How its body crossed the uplink.
+    pub far: ByFarEnd,
 }
 
 impl Pursuit {

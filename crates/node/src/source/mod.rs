@@ -19,6 +19,7 @@ mod resume;
 pub mod select;
 
 use crate::context::Context;
+use crate::crossed::ByFarEnd;
 use crate::hasher::Map;
 use crate::input::{FetchError, FetchId};
 use crate::pursuits::{Goal, Pursuit, Quest, Upstream};
@@ -113,6 +114,7 @@ impl Source {
             owed: 0,
             origin_raced: false,
             resumed: None,
+            far: ByFarEnd::default(),
             quest,
         };
         let is_for_origin = matches!(pursuit.quest.goal, Goal::Pass | Goal::Range);

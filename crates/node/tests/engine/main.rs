@@ -9,6 +9,7 @@ mod net;
 
 mod abandoned;
 mod access;
+mod account;
 mod corruption;
 mod crowding;
 mod determinism;
