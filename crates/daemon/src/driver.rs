@@ -12,6 +12,7 @@ use crate::{clients, engine_log, origins};
 use bytes::Bytes;
 use host::clock::Clock;
 use host::origin::Pool;
+use host::traffic::{Metered, Traffic};
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -26,7 +27,6 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Waker;
 use std::time::SystemTime;
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
 use wire::counters::Reason;
@@ -90,7 +90,7 @@ pub type Upgrade = (OnUpgrade, Rc<Permit>);
 /// A connection to an origin, to be joined with the client's connection, and the bytes to send to the
 /// origin first.
 pub struct Past {
-    pub origin: TcpStream,
+    pub origin: Metered,
     pub first: Vec<u8>,
 }
 
@@ -128,9 +128,9 @@ impl Driver {
             state: RefCell::new(state),
             armed: Cell::new(None),
             rearm: Notify::new(),
+            links: Links::new(pool.dialler().traffic().clone()),
             pool,
             limit,
-            links: Links::new(),
             uplink,
             relayed: Cell::new(0),
         }))
@@ -401,6 +401,10 @@ impl Feed for Driver {
             past.into_iter().for_each(|it| self.go_past(state, it));
         }
         self.feed_all(inputs.into_iter().map(Input::Origin));
+    }
+
+    fn traffic(&self) -> &Traffic {
+        self.0.pool.dialler().traffic()
     }
 }
 

@@ -27,6 +27,7 @@ use crate::uplink::Uplink;
 use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
+use host::traffic::Traffic;
 use node::driver::CLOCK_EVERY;
 use node::{Input, Node, StoreInput};
 use std::net::SocketAddr;
@@ -104,7 +105,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let capture = CaptureState::open(&config);
     let engine = Node::new(engine_config(&config, identity.as_ref(), &capture), index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
-    let pool = Pool::new(Dialler::new(access(&config), egress.clone()), None);
+    let pool = Pool::new(Dialler::new(access(&config), egress.clone(), Traffic::default()), None);
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
     let driver = Driver::new(engine, config.name.clone(), disk, pool, limit, pair.clone());
     if let Some((pair, results)) = pair.zip(results) {
