@@ -18,6 +18,7 @@ use crate::drain::drain;
 use crate::driver::Driver;
 use crate::entropy;
 use crate::identity::Identity;
+use crate::ledger::Keeper;
 use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::CaptureState;
@@ -113,7 +114,10 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     }
     driver.set_clock();
     spawn_loops(&driver, answered);
-    let observer = Rc::new(Observer::new(driver.clone(), &config, listeners.addresses()));
+    let keeper = Keeper::open(&config, driver.clone(), BUILT);
+    spawn_local(Rc::clone(&keeper).run());
+    let (addresses, ledger) = (listeners.addresses(), Rc::clone(&keeper));
+    let observer = Rc::new(Observer::new(driver.clone(), &config, addresses, ledger));
     observer.is(identity);
     mesh::say_sealing(&config);
     observer.hears(capture.listen(&driver));
@@ -139,6 +143,8 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     reload.transparent.stop_accepting();
     drain(&driver, reload.held.drain, stop.wait()).await;
     driver.links().hang_up(HANG_UP).await;
+    // Before the rules go, and with them their counters.
+    keeper.keep().await;
     reload.transparent.end();
     driver.with_disk(Disk::finish);
     tracing::info!("stopped");

@@ -10,6 +10,7 @@ use crate::exchanges::exchange::Sent;
 use crate::request::Ask;
 use classes::ClassId;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Classes that are counted apart.
 pub const CLASSES_MAX: usize = 64;
@@ -50,6 +51,55 @@ wire::counters! {
             /// Content bytes given to peers, by class.
             to_peers_bytes: Counter, Bytes;
         }
+    }
+}
+
+/// One column of the ledger: its number, and its figure.
+pub type Column = (u8, fn(&mut ClassBytes) -> &mut u64);
+
+impl ClassBytes {
+    /// The ledger's columns. Their numbers are on disk: they are never given to another figure.
+    pub const COLUMNS: [Column; 12] = [
+        (0, |it| &mut it.served_local_bytes),
+        (1, |it| &mut it.served_peer_bytes),
+        (2, |it| &mut it.served_overheard_bytes),
+        (3, |it| &mut it.served_repaired_bytes),
+        (4, |it| &mut it.served_far_reference_bytes),
+        (5, |it| &mut it.served_far_difference_bytes),
+        (6, |it| &mut it.served_origin_bytes),
+        (8, |it| &mut it.fetched_peer_bytes),
+        (9, |it| &mut it.fetched_far_reference_bytes),
+        (10, |it| &mut it.fetched_far_difference_bytes),
+        (11, |it| &mut it.fetched_origin_bytes),
+        (16, |it| &mut it.to_peers_bytes),
+    ];
+
+    /// What clients were given.
+    pub fn served(&self) -> u64 {
+        self.sum(0..8)
+    }
+
+    /// What clients and peers were given.
+    pub fn given(&self) -> u64 {
+        self.served() + self.to_peers_bytes
+    }
+
+    /// What was brought in, without what the far end only referred to.
+    pub fn brought(&self) -> u64 {
+        self.sum(8..16) - self.fetched_far_reference_bytes
+    }
+
+    /// Adds another's figures.
+    pub fn add(&mut self, mut other: Self) {
+        for (_, figure) in Self::COLUMNS {
+            *figure(self) += *figure(&mut other);
+        }
+    }
+
+    fn sum(&self, columns: Range<u8>) -> u64 {
+        let mut copy = *self;
+        let within = Self::COLUMNS.iter().filter(|(column, _)| columns.contains(column));
+        within.map(|(_, figure)| *figure(&mut copy)).sum()
     }
 }
 
@@ -159,6 +209,7 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::counters::Counters as _;
 
     #[test]
     fn a_class_beyond_the_table_counts_as_other() {
@@ -168,6 +219,22 @@ mod tests {
         account.to_peer(ClassId(255), 1);
         let rows: Vec<_> = account.classes().map(|(id, it)| (id.0, it.to_peers_bytes)).collect();
         assert_eq!(rows, [(0, 8), (3, 5)]);
+    }
+
+    #[test]
+    fn each_figure_has_one_column() {
+        let mut row = ClassBytes::default();
+        for (at, (_, figure)) in ClassBytes::COLUMNS.iter().enumerate() {
+            *figure(&mut row) += 1 << at;
+        }
+        let figures = row.figures().iter().map(|it| it.values()[0].1).collect::<Vec<_>>();
+        assert_eq!(figures, (0..ClassBytes::ROWS.len()).map(|at| 1 << at).collect::<Vec<_>>());
+        assert_eq!(row.served(), 0b111_1111);
+        assert_eq!(row.given(), 0b1000_0111_1111);
+        assert_eq!(row.brought(), 0b110_1000_0000);
+        let mut twice = row;
+        twice.add(row);
+        assert_eq!(twice.served(), 2 * row.served());
     }
 
     #[test]

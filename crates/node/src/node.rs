@@ -9,7 +9,7 @@ mod turns;
 mod values;
 mod way;
 
-use crate::account::Account;
+use crate::account::{Account, ClassBytes};
 use crate::catalogue::{LIST, PublishedInfo};
 use crate::client::Client;
 use crate::context::Context;
@@ -28,6 +28,7 @@ use crate::timer::{self, Timer};
 use crate::{hints, http};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use store::Index;
 use wire::{Instant, NodeId, PublicKey, Selection};
 
@@ -129,6 +130,16 @@ impl Node {
     /// Content bytes by class. The driver reads them now and then, and decides whether hosts are counted.
     pub fn account(&mut self) -> &mut Account {
         &mut self.cx.account
+    }
+
+    /// Content bytes by the class's name.
+    pub fn class_bytes(&self) -> BTreeMap<String, ClassBytes> {
+        let mut named = BTreeMap::<String, ClassBytes>::new();
+        for (id, bytes) in self.cx.account.classes() {
+            let name = self.cx.config.classes.name(id);
+            named.entry(name.to_owned()).or_default().add(*bytes);
+        }
+        named
     }
 
     /// All peers, ordered by id.

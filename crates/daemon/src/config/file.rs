@@ -24,6 +24,7 @@ pub struct File {
     pub overhear: Overhear,
     pub uplink: Uplink,
     pub metrics: Metrics,
+    pub ledger: Ledger,
     pub experiment: Experiment,
 }
 
@@ -95,6 +96,13 @@ pub struct Metrics {
     pub listen: Option<Spanned<String>>,
 }
 
+/// Table `[ledger]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Ledger {
+    pub hosts: Option<bool>,
+}
+
 /// Table `[experiment]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -107,7 +115,7 @@ pub struct Experiment {
     pub cancel: Option<Spanned<String>>,
 }
 
-const TOP: [&str; 14] = [
+const TOP: [&str; 15] = [
     "listen",
     "allow",
     "name",
@@ -121,6 +129,7 @@ const TOP: [&str; 14] = [
     "overhear",
     "uplink",
     "metrics",
+    "ledger",
     "experiment",
 ];
 
@@ -128,7 +137,7 @@ const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
 /// Every key, by table; the keys of the first entry are outside any table.
-pub const KEYS: [(&str, &[&str]); 9] = [
+pub const KEYS: [(&str, &[&str]); 10] = [
     ("", &TOP),
     ("store", &["path", "size", "policy"]),
     ("access", &["out", "private", "ports"]),
@@ -137,6 +146,7 @@ pub const KEYS: [(&str, &[&str]); 9] = [
     ("overhear", &["mode", "interface", "memory"]),
     ("uplink", &["far", "far-key"]),
     ("metrics", &["listen"]),
+    ("ledger", &["hosts"]),
     ("experiment", &["paper", "units", "streams", "halves", "heads", "cancel"]),
 ];
 
