@@ -49,6 +49,8 @@ pub enum Command {
     Uplink(ShowUplink),
     /// Run the far end of a gateway's uplink, on a server: what has crossed once does not cross again
     Far(Box<Far>),
+    /// Show what was given, saved and forwarded, by class and source, in all time or of late
+    Ledger(ShowLedger),
     /// List what the running daemon has stored
     Cache {
         /// Print JSON
@@ -167,6 +169,25 @@ pub struct ShowUplink {
     pub key: bool,
     /// Where the node's store is, beside which its key is kept [default: from the configuration]
     #[arg(long, value_name = "DIR", requires = "key")]
+    pub store: Option<Place>,
+}
+
+/// `hearsay ledger`.
+#[derive(Debug, Args)]
+pub struct ShowLedger {
+    /// Only the last hours or days, like 24h or 30d; up to two days by the hour, up to 62 by the day,
+    /// else by the month
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<Span>,
+    /// Print JSON, with each period
+    #[arg(long)]
+    pub json: bool,
+    /// Print CSV: a line for each figure of each period
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Where the store of a daemon is that does not run, whose ledger is beside it [default: from the
+    /// configuration]
+    #[arg(long, value_name = "DIR")]
     pub store: Option<Place>,
 }
 

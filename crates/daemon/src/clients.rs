@@ -16,6 +16,7 @@ use host::client::Client;
 use host::dial::is_own;
 use host::listen::{First, Gate, first_bytes, settle};
 use host::screened::Screened;
+use host::traffic::With;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -156,7 +157,8 @@ impl Acceptor {
 
     fn receive(&self, stream: TcpStream, client: SocketAddr, permit: Rc<Permit>) {
         settle(&stream);
-        let stream = Client::new(stream, permit.meter());
+        let traffic = self.driver.pool().dialler().traffic();
+        let stream = Client::new(traffic.meter(stream, With::Client), permit.meter());
         let (driver, client, own_port) = (self.driver.clone(), client.ip(), self.own_port);
         let entrance = match self.kind {
             ListenerKind::Explicit => Entrance::Explicit,

@@ -99,6 +99,8 @@ pub struct Config {
     pub uplink: Uplink,
     /// The TCP address where metrics are served, besides on the control socket.
     pub metrics: Option<SocketAddr>,
+    /// The ledger.
+    pub ledger: Ledger,
     /// Deviations from normal behaviour, for experiments.
     pub experiment: Experiment,
     /// Settings that are allowed but should be corrected; a sentence for each.
@@ -137,6 +139,13 @@ pub struct Intercept {
     pub port: u16,
     /// Destination ports that are intercepted.
     pub ports: Vec<u16>,
+}
+
+/// The ledger's settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Whether bytes are also kept by host. They tell about people.
+    pub hosts: bool,
 }
 
 /// The settings of the command line; they override the file's.
@@ -432,6 +441,7 @@ impl Reader<'_> {
             overhear: self.overhear(file.overhear, overrides, &experiment),
             uplink: self.uplink(file.uplink),
             metrics: overrides.metrics.or(metrics),
+            ledger: Ledger { hosts: file.ledger.hosts.unwrap_or(false) },
             experiment,
             warnings: Vec::new(),
         }

@@ -14,21 +14,22 @@ use bytes::Bytes;
 use classes::Reach;
 use host::clock::Clock;
 use host::origin::Pool;
+use host::traffic::{Metered, Traffic};
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use node::account::{Account, ClassBytes};
 use node::uplink::NearInput;
 use node::{
     ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput,
     Node, OriginOutput, Output, PeerInfo, PublishedInfo, PutError, Report,
 };
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Waker;
 use std::time::SystemTime;
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
 use wire::counters::Reason;
@@ -94,7 +95,7 @@ pub type Upgrade = (OnUpgrade, Rc<Permit>);
 /// A connection to an origin, to be joined with the client's connection, and the bytes to send to the
 /// origin first.
 pub struct Past {
-    pub origin: TcpStream,
+    pub origin: Metered,
     pub first: Vec<u8>,
 }
 
@@ -132,9 +133,9 @@ impl Driver {
             state: RefCell::new(state),
             armed: Cell::new(None),
             rearm: Notify::new(),
+            links: Links::new(pool.dialler().traffic().clone()),
             pool,
             limit,
-            links: Links::new(),
             uplink,
             reach: config.reach(),
             relayed: Cell::new(0),
@@ -244,6 +245,16 @@ impl Driver {
     /// The engine's counters and gauges.
     pub fn report(&self) -> Report {
         self.0.state.borrow().node.report()
+    }
+
+    /// Content bytes by class.
+    pub fn class_bytes(&self) -> BTreeMap<String, ClassBytes> {
+        self.0.state.borrow().node.class_bytes()
+    }
+
+    /// Calls `look` with the engine's account of bytes, and returns its result.
+    pub fn with_account<T>(&self, look: impl FnOnce(&mut Account) -> T) -> T {
+        look(self.0.state.borrow_mut().node.account())
     }
 
     /// The content of an answer that is given without the engine.
@@ -411,6 +422,10 @@ impl Feed for Driver {
             past.into_iter().for_each(|it| self.go_past(state, it));
         }
         self.feed_all(inputs.into_iter().map(Input::Origin));
+    }
+
+    fn traffic(&self) -> &Traffic {
+        self.0.pool.dialler().traffic()
     }
 }
 

@@ -26,6 +26,7 @@ mod far;
 mod get;
 mod identity;
 mod intercept;
+mod ledger;
 mod links;
 mod log;
 mod manual;
@@ -73,6 +74,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Status { json } => wait(show_status(&paths(), json)),
         Command::Peers { json } => wait(peers::show(&paths(), json)),
         Command::Uplink(args) => wait(show_uplink::run(&args, &paths())),
+        Command::Ledger(args) => wait(ledger::run(&args, &paths())),
         Command::Far(args) => far::run(*args),
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),

@@ -44,7 +44,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 39] = [
+const KEYS: [Key; 40] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -78,6 +78,7 @@ const KEYS: [Key; 39] = [
     fixed!("[uplink] far", uplink.far),
     fixed!("[uplink] far-key", uplink.far),
     fixed!("[metrics] listen", metrics),
+    live!("[ledger] hosts", ledger.hosts),
     fixed!("[experiment] paper", experiment.paper),
     fixed!("[experiment] units", experiment.units),
     fixed!("[experiment] streams", experiment.overhear.joins_streams),

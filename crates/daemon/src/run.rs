@@ -18,6 +18,7 @@ use crate::drain::drain;
 use crate::driver::Driver;
 use crate::entropy;
 use crate::identity::Identity;
+use crate::ledger::Keeper;
 use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::CaptureState;
@@ -28,6 +29,7 @@ use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
 use host::tls::Tls;
+use host::traffic::Traffic;
 use node::driver::CLOCK_EVERY;
 use node::{Input, Node, StoreInput};
 use std::net::SocketAddr;
@@ -105,7 +107,8 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let capture = CaptureState::open(&config);
     let engine = Node::new(engine_config(&config, identity.as_ref(), &capture), index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
-    let pool = Pool::new(Dialler::new(access(&config), egress.clone()), tls());
+    let dialler = Dialler::new(access(&config), egress.clone(), Traffic::default());
+    let pool = Pool::new(dialler, tls());
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
     let driver = Driver::new(engine, &config, disk, pool, limit, pair.clone());
     if let Some((pair, results)) = pair.zip(results) {
@@ -113,7 +116,10 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     }
     driver.set_clock();
     spawn_loops(&driver, answered);
-    let observer = Rc::new(Observer::new(driver.clone(), &config, listeners.addresses()));
+    let keeper = Keeper::open(&config, driver.clone(), BUILT);
+    spawn_local(Rc::clone(&keeper).run());
+    let (addresses, ledger) = (listeners.addresses(), Rc::clone(&keeper));
+    let observer = Rc::new(Observer::new(driver.clone(), &config, addresses, ledger));
     observer.is(identity);
     mesh::say_sealing(&config);
     observer.hears(capture.listen(&driver));
@@ -139,6 +145,8 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     reload.transparent.stop_accepting();
     drain(&driver, reload.held.drain, stop.wait()).await;
     driver.links().hang_up(HANG_UP).await;
+    // Before the rules go, and with them their counters.
+    keeper.keep().await;
     reload.transparent.end();
     driver.with_disk(Disk::finish);
     tracing::info!("stopped");

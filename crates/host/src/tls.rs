@@ -4,12 +4,12 @@
 //! of earlier ones. *Who calls it:* `origin.rs`, for each connection that a fetch wants encrypted. *What it
 //! never does:* continue in clear, or with an origin that it could not verify.
 
+use crate::traffic::Metered;
 use node::driver::DIAL_MAX;
 use node::{Dial, FetchError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::client::Resumption;
@@ -91,8 +91,8 @@ impl Tls {
     pub(crate) async fn connect(
         &self,
         to: &Dial,
-        stream: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, FetchError> {
+        stream: Metered,
+    ) -> Result<TlsStream<Metered>, FetchError> {
         // A name that no certificate can contain.
         let name = name(to).ok_or(FetchError::Untrusted)?;
         match tokio::time::timeout(DIAL_MAX, self.0.connect(name, stream)).await {

@@ -1,5 +1,6 @@
 //! The services that every machine of a node may use. They answer at once, and call no machine.
 
+use crate::account::Account;
 use crate::catalogue::{Manifests, Published, Rows, Segments, Signed};
 use crate::chunks::{Chunks, InFlight, Opener, is_sealed_as};
 use crate::clock::Clock;
@@ -94,6 +95,8 @@ pub struct Context {
     /// Objects under way. Only `object` writes them.
     pub transfers: Transfers,
     pub report: Report,
+    /// Content bytes by class.
+    pub account: Account,
     /// What is done, for people who watch it.
     pub events: Events,
     pub out: VecDeque<Output>,
@@ -137,6 +140,7 @@ impl Context {
             trust: Trust::Works,
             // Until a write fails, the store counts as working.
             report: Report { store_works: true, ..Report::default() },
+            account: Account::default(),
             exchanges: Exchanges::default(),
             pursuits: Pursuits::default(),
             transfers: Transfers::default(),

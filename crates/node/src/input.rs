@@ -1,6 +1,7 @@
 //! The events that a node handles.
 
 use crate::access::{Access, Forbidden, Prefix};
+use crate::crossed::Crossed;
 use crate::routes::RouteTable;
 use bytes::Bytes;
 use classes::Reach;
@@ -334,6 +335,8 @@ pub enum OriginInput {
     Head(FetchId, StatusCode, HeaderMap),
     /// Content of the response.
     Body(FetchId, Bytes),
+    /// The far end tells how the next content crosses the uplink, before it is given.
+    Crossed(FetchId, Crossed),
     /// The response has ended; with an error, perhaps before it began.
     End(FetchId, Result<(), FetchError>),
 }

@@ -9,6 +9,7 @@ mod turns;
 mod values;
 mod way;
 
+use crate::account::{Account, ClassBytes};
 use crate::catalogue::{LIST, PublishedInfo};
 use crate::client::Client;
 use crate::context::Context;
@@ -21,6 +22,7 @@ use crate::output::{OriginOutput, Output};
 use crate::overhear::Listener;
 use crate::peers::PeerInfo;
 use crate::publish::Publish;
+use crate::pursuits::Upstream;
 use crate::report::Report;
 use crate::source::detour::Turn;
 use crate::source::select::Select;
@@ -29,6 +31,7 @@ use crate::timer::{self, Timer};
 use crate::{hints, http};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use store::Index;
 use wire::{Instant, NodeId, PublicKey, Selection};
 
@@ -125,6 +128,21 @@ impl Node {
     /// What it did, for people who watch it. A driver that turns this on drains it after the outputs of each input.
     pub fn events(&mut self) -> &mut Events {
         &mut self.cx.events
+    }
+
+    /// Content bytes by class. The driver reads them now and then, and decides whether hosts are counted.
+    pub fn account(&mut self) -> &mut Account {
+        &mut self.cx.account
+    }
+
+    /// Content bytes by the class's name.
+    pub fn class_bytes(&self) -> BTreeMap<String, ClassBytes> {
+        let mut named = BTreeMap::<String, ClassBytes>::new();
+        for (id, bytes) in self.cx.account.classes() {
+            let name = self.cx.config.reach.classes.name(id);
+            named.entry(name.to_owned()).or_default().add(*bytes);
+        }
+        named
     }
 
     /// All peers, ordered by id.
@@ -224,6 +242,12 @@ impl Node {
                     self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch)));
                 }
             },
+            OriginInput::Crossed(fetch, crossed) => {
+                let id = self.source.transfer_of(&self.cx, fetch);
+                if let Some(pursuit) = id.and_then(|id| self.cx.pursuits.get_mut(&id)) {
+                    pursuit.far.comes(crossed);
+                }
+            }
             OriginInput::End(fetch, result) => {
                 let Some(id) = self.source.transfer_of(&self.cx, fetch) else {
                     return self.cx.events.stale(Stale::OriginEnd);
@@ -271,13 +295,20 @@ impl Node {
             Turn::OnTheWay => return,
             Turn::Astray => return self.ends(id, Err(FetchError::Astray)),
         }
-        if self.cx.pursuits.is_at_origin(id) {
-            self.cx.report.origin_bytes += bytes.len() as u64;
-        }
+        self.count_fetched(id, bytes.len() as u64);
         way::enter("object: a body");
         if !self.object.handle_body(&mut self.cx, id, &bytes) {
             way::enter("client: a body");
             self.client.handle_body(&mut self.cx, id, bytes);
+        }
+    }
+
+    fn count_fetched(&mut self, id: FetchId, bytes: u64) {
+        let Some(pursuit) = self.cx.pursuits.get_mut(&id) else { return };
+        if pursuit.via == Upstream::Origin {
+            let crossed = pursuit.far.fetched(bytes);
+            self.cx.report.origin_bytes += bytes;
+            self.cx.account.fetched(&pursuit.quest.ask, bytes, crossed);
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod detour;
 
+use crate::crossed::{ByFarEnd, Crossed};
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use crate::request::Ask;
@@ -40,6 +41,12 @@ impl Pursuits {
     /// Whether the origin is asked.
     pub fn is_at_origin(&self, id: FetchId) -> bool {
         self.via(id) == Some(Upstream::Origin)
+    }
+
+    /// How these bytes crossed the uplink, which a client was given from a body of an origin.
+    pub fn crossed(&mut self, id: Option<FetchId>, bytes: u64) -> Crossed {
+        let pursuit = id.filter(|_| bytes > 0).and_then(|id| self.0.get_mut(&id));
+        pursuit.map(|pursuit| pursuit.far.served(bytes)).unwrap_or_default()
     }
 
     /// The requests for which `which` is true, in order.
@@ -128,6 +135,8 @@ pub struct Pursuit {
     pub resumed: Option<Resumed>,
     /// How far it got, if its origin sent it elsewhere.
     pub detour: Detour,
+    /// How its body crossed the uplink.
+    pub far: ByFarEnd,
 }
 
 impl Pursuit {

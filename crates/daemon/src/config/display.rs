@@ -28,6 +28,9 @@ impl fmt::Display for Config {
         if self.uplink != Uplink::default() {
             writeln!(f, "uplink     {}", self.uplink)?;
         }
+        if self.ledger.hosts {
+            writeln!(f, "ledger     with hosts")?;
+        }
         if !self.mirror.listen.is_empty() {
             let listen: Vec<_> = self.mirror.listen.iter().map(ToString::to_string).collect();
             writeln!(f, "mirror     {}", listen.join(", "))?;

@@ -25,6 +25,7 @@ pub struct File {
     pub overhear: Overhear,
     pub uplink: Uplink,
     pub metrics: Metrics,
+    pub ledger: Ledger,
     pub experiment: Experiment,
 }
 
@@ -106,6 +107,13 @@ pub struct Metrics {
     pub listen: Option<Spanned<String>>,
 }
 
+/// Table `[ledger]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Ledger {
+    pub hosts: Option<bool>,
+}
+
 /// Table `[experiment]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -118,7 +126,7 @@ pub struct Experiment {
     pub cancel: Option<Spanned<String>>,
 }
 
-const TOP: [&str; 15] = [
+const TOP: [&str; 16] = [
     "listen",
     "allow",
     "name",
@@ -133,6 +141,7 @@ const TOP: [&str; 15] = [
     "overhear",
     "uplink",
     "metrics",
+    "ledger",
     "experiment",
 ];
 
@@ -140,7 +149,7 @@ const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
 /// Every key, by table; the keys of the first entry are outside any table.
-pub const KEYS: [(&str, &[&str]); 10] = [
+pub const KEYS: [(&str, &[&str]); 11] = [
     ("", &TOP),
     ("store", &["path", "size", "policy", "object-max"]),
     ("access", &["out", "private", "ports"]),
@@ -150,6 +159,7 @@ pub const KEYS: [(&str, &[&str]); 10] = [
     ("overhear", &["mode", "interface", "memory"]),
     ("uplink", &["far", "far-key"]),
     ("metrics", &["listen"]),
+    ("ledger", &["hosts"]),
     ("experiment", &["paper", "units", "streams", "halves", "heads", "cancel"]),
 ];
 

@@ -22,6 +22,7 @@ pub mod select;
 mod token;
 
 use crate::context::Context;
+use crate::crossed::ByFarEnd;
 use crate::hasher::Map;
 use crate::input::{FetchError, FetchId};
 use crate::pursuits::detour::Detour;
@@ -123,6 +124,7 @@ impl Source {
             origin_raced: false,
             resumed: None,
             detour: Detour::default(),
+            far: ByFarEnd::default(),
             quest,
         };
         let is_for_origin = match pursuit.quest.goal {

@@ -12,6 +12,7 @@ use super::schedule::Rate;
 use super::sender::{Record, Sender};
 use super::session::{Came, PairKeys, Refused, Session};
 use super::work::{Direction, Done, Job};
+use crate::crossed::Crossed;
 use crate::input::FetchError;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -56,6 +57,8 @@ pub enum Event {
     Message(Message),
     /// Content of a flow that is received.
     Content(u64, Bytes),
+    /// How content of a flow crossed that comes next.
+    Crossed(u64, Crossed),
     /// The end of a flow that is received.
     End(u64, Result<(), FetchError>),
     /// A job for the worker.
@@ -427,6 +430,9 @@ impl Pair {
                 receiver::Event::Content(flow, bytes) => {
                     self.report.content_in_bytes += bytes.len() as u64;
                     self.events.push_back(Event::Content(flow, bytes));
+                }
+                receiver::Event::Crossed(flow, crossed) => {
+                    self.events.push_back(Event::Crossed(flow, crossed));
                 }
                 receiver::Event::End(flow, result) => {
                     self.events.push_back(Event::End(flow, result))

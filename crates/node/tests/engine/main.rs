@@ -9,6 +9,7 @@ mod net;
 
 mod abandoned;
 mod access;
+mod account;
 mod classes;
 mod corruption;
 mod crowding;
