@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::sleep;
-use wire::peer::{Gateway, Get, Hello, Message, Request, Want};
+use wire::peer::{Get, Hello, Message, Request, Want};
 use wire::{Instant, NodeId};
 
 const STRANGERS: u8 = 64;
@@ -49,8 +49,7 @@ impl Stranger {
             overhear: None,
         };
         let profile = content::Profile::DEFAULT.id;
-        let hello =
-            Hello { name: format!("stranger-{number}"), profile, gateway: Gateway::Unknown };
+        let hello = Hello { name: format!("stranger-{number}"), profile, ..Hello::default() };
         let peers = Peers::new(&config, hello, [number + 101; 32]);
         let began = std::time::Instant::now();
         Self { number, peers, links: HashMap::new(), victim, url, began, asked: 0 }
@@ -187,16 +186,13 @@ impl Stranger {
         let ask = Get {
             request: Request(number),
             hops: 8,
-            visited: Vec::new(),
             merge: true,
             per_hop: true,
-            resume: None,
-            have: None,
-            sparing: false,
             manifest_credit: 1 << 30,
             credit: 64 * 1024,
             uri,
             fields,
+            ..Get::default()
         };
         self.peers.send(self.now(), peer, &Message::Get(Box::new(ask)));
     }

@@ -4,12 +4,14 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
 use crate::body_credit::BodyCredit;
+use crate::config::Config;
 use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
 use crate::uplink::{Feed, Outcome, Uplink};
 use crate::{clients, engine_log, origins};
 use bytes::Bytes;
+use classes::Reach;
 use host::clock::Clock;
 use host::origin::Pool;
 use hyper::StatusCode;
@@ -47,6 +49,8 @@ struct Inner {
     links: Links,
     /// The pair of the uplink, if it has a far end.
     uplink: Option<Uplink>,
+    /// What a mirror's paths stand for.
+    reach: Reach,
     pub relayed: Cell<u64>,
 }
 
@@ -107,7 +111,7 @@ impl Driver {
     /// Drives the engine `node` of the router `name`; `limit` counts the connections of its clients.
     pub fn new(
         mut node: Node,
-        name: String,
+        config: &Config,
         disk: Disk,
         pool: Pool,
         limit: Rc<ConnectionLimit>,
@@ -116,7 +120,7 @@ impl Driver {
         engine_log::start(node.events());
         let state = State {
             node,
-            name,
+            name: config.name.clone(),
             disk,
             clock: Clock::start(),
             pending: VecDeque::new(),
@@ -132,6 +136,7 @@ impl Driver {
             limit,
             links: Links::new(),
             uplink,
+            reach: config.reach(),
             relayed: Cell::new(0),
         }))
     }
@@ -209,6 +214,11 @@ impl Driver {
     /// The engine's time.
     pub fn clock(&self) -> Clock {
         self.0.state.borrow().clock
+    }
+
+    /// What a mirror's paths stand for.
+    pub fn reach(&self) -> &Reach {
+        &self.0.reach
     }
 
     /// The pool of connections to origins.

@@ -31,6 +31,7 @@ mod log;
 mod manual;
 mod mesh;
 mod metrics;
+mod mirror;
 mod observe;
 mod origins;
 mod overhear;
@@ -41,6 +42,7 @@ mod put;
 mod query;
 mod reload;
 mod run;
+mod show_mirror;
 mod show_uplink;
 mod status;
 mod term;
@@ -76,6 +78,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Get(args) => wait(get::run(&args, &paths())),
         Command::Put(args) => wait(put::run(&args, &paths())),
         Command::Intercept { action } => wait(intercept::run(&action, &paths())),
+        Command::Mirror { action } => show_mirror::run(&action),
         Command::CheckConfig { file } => check_config(file.as_deref()),
         Command::Completions { shell } => {
             complete(shell);

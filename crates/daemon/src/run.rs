@@ -27,6 +27,7 @@ use crate::uplink::Uplink;
 use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
+use host::tls::Tls;
 use node::driver::CLOCK_EVERY;
 use node::{Input, Node, StoreInput};
 use std::net::SocketAddr;
@@ -104,9 +105,9 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let capture = CaptureState::open(&config);
     let engine = Node::new(engine_config(&config, identity.as_ref(), &capture), index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
-    let pool = Pool::new(Dialler::new(access(&config), egress.clone()), None);
+    let pool = Pool::new(Dialler::new(access(&config), egress.clone()), tls());
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
-    let driver = Driver::new(engine, config.name.clone(), disk, pool, limit, pair.clone());
+    let driver = Driver::new(engine, &config, disk, pool, limit, pair.clone());
     if let Some((pair, results)) = pair.zip(results) {
         spawn_local(pair.run(driver.clone(), results));
     }
@@ -157,13 +158,19 @@ fn engine_config(
         profile: config.experiment.units,
         // At most half of the store, so that one object cannot evict everything else.
         object_bytes_max: config.store.size_bytes / 2,
+        undecided_bytes_max: config.store.object_bytes_max.unwrap_or(u64::MAX),
         allow: config.allow.clone(),
         access: access(config),
         built: BUILT,
         mesh: mesh::engine_config(config, identity, capture.budget()),
-        has_far_end: config.uplink.far.is_some(),
-        classes: std::sync::Arc::default(),
+        reach: config.reach(),
     }
+}
+
+/// What is needed to speak TLS to origins; `None`, with a warning, if this machine trusts no CA.
+fn tls() -> Option<Tls> {
+    let warn = |error: &_| tracing::warn!("this router cannot fetch https itself: {error}");
+    Tls::new(None).inspect_err(warn).ok()
 }
 
 fn access(config: &Config) -> node::Access {
@@ -195,6 +202,7 @@ fn spawn_loops(driver: &Driver, mut answered: UnboundedReceiver<StoreInput>) {
 /// The open listening sockets.
 struct Listeners {
     explicit: Vec<(SocketAddr, TcpListener)>,
+    mirror: Vec<TcpListener>,
     transparent: Option<TcpListener>,
     metrics: Option<TcpListener>,
 }
@@ -205,6 +213,8 @@ fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
         let listener = listen(*address, host::listen::explicit)?;
         explicit.push((listener.local_addr()?, listener));
     }
+    let open = |address: &SocketAddr| listen(*address, host::listen::explicit);
+    let mirror = config.mirror.listen.iter().map(open).collect::<Result<_, _>>()?;
     let transparent = match config.intercept.interfaces.is_empty() {
         true => None,
         false => {
@@ -214,7 +224,7 @@ fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
     };
     let metrics =
         config.metrics.map(|address| listen(address, host::listen::explicit)).transpose()?;
-    Ok(Listeners { explicit, transparent, metrics })
+    Ok(Listeners { explicit, mirror, transparent, metrics })
 }
 
 fn listen(
@@ -238,17 +248,17 @@ impl Listeners {
         self.explicit.iter().map(|(address, _)| *address).collect()
     }
 
-    /// Starts to accept. Returns the handles of the explicit proxy's accept loops, to stop them
-    /// later.
+    /// Starts to accept. Returns the handles of the accept loops, to stop them later.
     fn serve(self, driver: &Driver, observer: &Rc<Observer>) -> Vec<AbortHandle> {
         if let Some(listener) = self.metrics {
             spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
         }
-        let accept = |(_, listener)| {
-            let accept = clients::accept(driver.clone(), listener, ListenerKind::Explicit);
-            spawn_local(accept).abort_handle()
+        let accept = |(kind, listener)| {
+            spawn_local(clients::accept(driver.clone(), listener, kind)).abort_handle()
         };
-        self.explicit.into_iter().map(accept).collect()
+        let explicit = self.explicit.into_iter().map(|(_, it)| (ListenerKind::Explicit, it));
+        let mirror = self.mirror.into_iter().map(|it| (ListenerKind::Mirror, it));
+        explicit.chain(mirror).map(accept).collect()
     }
 }
 

@@ -213,12 +213,12 @@ fn commands_without_a_daemon_end_with_3() {
 }
 
 #[test]
-fn https_without_a_far_end_is_refused_with_the_proxys_own_reason() {
+fn https_has_the_access_rules_of_all_clients_also_on_this_machine() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);
     let file = world.path("got").display().to_string();
-    let got = ended(hearsay.command(&["get", "-o", &file, "https://a.test/b"]));
-    expect(&got, 1, &["400 Bad Request: an https:// URL needs the far end", "[uplink] far"]);
+    let got = ended(hearsay.command(&["get", "-o", &file, "https://127.0.0.1/b"]));
+    expect(&got, 1, &["403 Forbidden"]);
 }
 
 #[test]

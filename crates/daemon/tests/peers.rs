@@ -133,7 +133,7 @@ fn found_of_a_text(nginx: &Nginx, mesh: &str) -> [[usize; 2]; 2] {
 
     let heard = tap.end();
     // The text crossed one link twice and the other once; the capture may have lost some packets.
-    assert!(heard.len() > 2 * text.len() && times(&heard, b"HSCH\x01") > 100, "{}", heard.len());
+    assert!(heard.len() > 2 * text.len() && times(&heard, b"HSCH\x02") > 100, "{}", heard.len());
     let sum = |at: usize| kept.iter().map(|kept| kept[at]).sum();
     [[times(&heard, MARK.as_bytes()), sum(0)], [times(&heard, PATH.as_bytes()), sum(1)]]
 }

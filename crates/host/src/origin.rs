@@ -48,8 +48,7 @@ pub struct Answer {
 }
 
 impl Pool {
-    /// An empty pool. Without `tls`, it is the far end of the uplink that speaks TLS to origins, and
-    /// here such fetches fail.
+    /// An empty pool. Without `tls`, fetches that need it fail.
     #[must_use]
     pub fn new(dialler: Dialler, tls: Option<Tls>) -> Self {
         Self { dialler, tls, idle: Rc::default(), clock: Clock::start() }
@@ -84,7 +83,7 @@ impl Pool {
         let tls = match (fetch.tls, &self.tls) {
             (false, _) => None,
             (true, Some(tls)) => Some(tls),
-            (true, None) => return Err(FetchError::FarEndSilent),
+            (true, None) => return Err(FetchError::NoTls),
         };
         let made = self.idle.borrow().made(fetch);
         let stream = self.dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;

@@ -311,7 +311,7 @@ fn without_tls_nothing_is_dialled() {
         let ca = Ca::new();
         let origin = Origin::tls(ca.server(|_| ())).await;
         let pool = pool(None).await;
-        assert_eq!(get(&pool, &origin.fetch()).await, Err(FetchError::FarEndSilent));
+        assert_eq!(get(&pool, &origin.fetch()).await, Err(FetchError::NoTls));
         assert_eq!(origin.accepted.get(), 0);
     });
 }

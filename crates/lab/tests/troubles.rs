@@ -153,13 +153,13 @@ const STRANGERS: [(&str, &str); 4] = [
     (
         "half a handshake",
         "for i in $(seq 200); do
-            exec {fd}<>$door && printf 'HSPR\\1\\1\\0\\0\\0\\40' >&$fd && touch $mark
+            exec {fd}<>$door && printf 'HSPR\\2\\1\\0\\0\\0\\40' >&$fd && touch $mark
         done; sleep 1000",
     ),
     (
         "a handshake that means nothing",
         "while :; do
-            exec 3<>$door && { printf 'HSPR\\1\\1\\0\\0\\0\\40'; head -c 32 /dev/urandom
+            exec 3<>$door && { printf 'HSPR\\2\\1\\0\\0\\0\\40'; head -c 32 /dev/urandom
             printf '\\0\\144'; head -c 100 /dev/urandom; } >&3
             cat <&3 >/dev/null; touch $mark
         done",

@@ -23,6 +23,7 @@ use crate::trust::Trust;
 use crate::turns::Turns;
 use ::http::StatusCode;
 use bytes::Bytes;
+use classes::{Promises, Proven};
 use content::{Sealer, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -58,6 +59,10 @@ pub struct Context {
     /// Segments of manifests that are not in the catalogue yet.
     pub segments: Segments,
     pub dns: DnsCache,
+    /// Hosts that are archives, as their indexes have shown.
+    pub proven: Proven,
+    /// Digests of files that indexes have promised.
+    pub promises: Promises,
     pub rows: Rows,
     /// Records that are in no row any more but are still read.
     pub lingering: BTreeSet<RecordId>,
@@ -101,7 +106,7 @@ impl Context {
         let mesh = config.mesh.clone().map(|mesh| {
             // A seed of its own: what peers see must not reveal the numbers of records.
             let seed = blake3::derive_key("hearsay 2026-11 chance of peers", &config.seed);
-            Mesh::new(mesh, config.name.clone(), config.profile.id, seed, memory)
+            Mesh::new(mesh, &config, seed)
         });
         Self {
             ear: Listener::new(&config),
@@ -116,6 +121,8 @@ impl Context {
             ids: Ids::default(),
             segments: Segments::default(),
             dns: DnsCache::new(),
+            proven: Proven::default(),
+            promises: Promises::default(),
             // Shares of the memory: an eighth each for rows and manifests, a quarter for units.
             rows: Rows::new(memory / 8),
             lingering: BTreeSet::new(),
@@ -310,6 +317,7 @@ impl Context {
     pub fn append(&mut self, of: Option<FetchId>, mut group: Vec<(ChunkId, Bytes)>) {
         // The store reserves room for one of its segments. A larger group could wait for ever.
         let bytes_max = self.chunks.index().segment_bytes() / 2;
+        let lasts = of.and_then(|id| self.transfers.get(&id)).is_some_and(|it| it.is_lasting);
         while !group.is_empty() {
             let mut sum = 0;
             let fits = group.iter().take_while(|(_, bytes)| {
@@ -318,7 +326,7 @@ impl Context {
             });
             let rest = group.split_off(fits.count().max(1));
             self.dirty();
-            let spared = self.chunks.append(of, group, &mut self.ids, &mut self.out);
+            let spared = self.chunks.append(of, lasts, group, &mut self.ids, &mut self.out);
             if of.is_none() {
                 self.overheard_written(spared, &[]);
             }

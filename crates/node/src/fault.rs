@@ -9,8 +9,7 @@ use wire::counters::Reason as _;
 
 wire::reasons! {
     /// Why a request is answered with an error of this proxy. From [`DnsError`](Self::DnsError) on, the origin gave no
-    /// sound answer, and the names are those of RFC 9209 §2.3; only [`FarEndSilent`](Self::FarEndSilent) has none
-    /// there.
+    /// sound answer, and the names are those of RFC 9209 §2.3.
     pub enum Fault {
         /// This proxy serves local clients only, and those that its operator names in `allow`; a private address
         /// behind the uplink is not local.
@@ -23,12 +22,6 @@ wire::reasons! {
         NoHost = "no_host",
         /// This proxy fetches http:// and https:// URLs only; use CONNECT for the rest.
         BadScheme = "bad_scheme",
-        /// An https:// URL needs the far end of an uplink at this router ([uplink] far), and there is none; CONNECT
-        /// works as ever.
-        NoFarEnd = "no_far_end",
-        /// Only the gateway of this mesh fetches https:// URLs, because routers cannot ask each other for them
-        /// yet; CONNECT works as ever.
-        NotGateway = "not_gateway",
         /// This is a proxy: ask it for http://HOST/PATH.
         NotForProxy = "not_for_proxy",
         /// The field Host names no host.
@@ -49,8 +42,8 @@ wire::reasons! {
         Unavailable = "destination_unavailable",
         /// The origin did not answer in time.
         Timeout = "connection_timeout",
-        /// The far end of the uplink does not answer, and only it can fetch https.
-        FarEndSilent = "far_end_silent",
+        /// This router has no list of trusted CAs, so it cannot verify https:// origins; CONNECT works as ever.
+        NoTls = "proxy_configuration_error",
         /// The origin's TLS certificate does not prove that it is this host.
         Untrusted = "tls_certificate_error",
         /// The origin speaks no TLS that is accepted here.
@@ -59,6 +52,8 @@ wire::reasons! {
         Unroutable = "destination_ip_unroutable",
         /// No router in reach has the object of this name.
         NotFound = "destination_not_found",
+        /// The archive sends to a host that is in no table and not in `[mirror] allow`, or in a circle.
+        Astray = "http_request_denied",
         /// The origin's answer is not sound HTTP.
         ProtocolError = "http_protocol_error",
         /// The request's content is not sound HTTP, or broke off.
@@ -78,9 +73,10 @@ impl Fault {
             Some(FetchError::TimedOut) => Self::Timeout,
             Some(FetchError::NoRoute) => Self::Unroutable,
             Some(FetchError::NoHolder) => Self::NotFound,
-            Some(FetchError::FarEndSilent) => Self::FarEndSilent,
+            Some(FetchError::NoTls) => Self::NoTls,
             Some(FetchError::Untrusted) => Self::Untrusted,
             Some(FetchError::NotTls) => Self::NotTls,
+            Some(FetchError::Astray) => Self::Astray,
             Some(FetchError::Malformed) => Self::ProtocolError,
             Some(FetchError::Unsent) => Self::RequestError,
             Some(FetchError::Truncated) | None => Self::Incomplete,
@@ -97,16 +93,15 @@ impl Fault {
             }
             Self::DnsError
             | Self::Unavailable
-            | Self::FarEndSilent
+            | Self::NoTls
             | Self::Untrusted
             | Self::NotTls
+            | Self::Astray
             | Self::ProtocolError
             | Self::Incomplete => StatusCode::BAD_GATEWAY,
             Self::BadConnect
             | Self::NoHost
             | Self::BadScheme
-            | Self::NoFarEnd
-            | Self::NotGateway
             | Self::NotForProxy
             | Self::BadHost
             | Self::BadAddress
@@ -124,8 +119,7 @@ impl Fault {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if self >= Self::DnsError {
-            // The far end is the next hop, for whose silence RFC 9209 has a name.
-            let error = if self == Self::FarEndSilent { Self::Unavailable } else { self }.name();
+            let error = self.name();
             let detail = HeaderValue::try_from(format!("{name}; error={error}"));
             headers.insert("proxy-status", detail.expect("tokens are ASCII"));
         }

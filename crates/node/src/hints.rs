@@ -1,13 +1,13 @@
 //! Hints: announces to the peer towards the gateway which objects can be had through this node, and
-//! receives such announcements from peers behind it.
+//! receives such announcements from peers behind it. They name objects shortly (`named::hint`).
 
 use crate::context::Context;
 use crate::mesh::Mesh;
 use std::net::IpAddr;
-use wire::{Instant, NodeId, Oid};
+use wire::{Hint, Instant, NodeId, Oid};
 
 /// A peer announces objects.
-pub fn hold(cx: &mut Context, peer: NodeId, names: Vec<Oid>) {
+pub fn hold(cx: &mut Context, peer: NodeId, names: Vec<Hint>) {
     let Some(mesh) = &mut cx.mesh else { return };
     for name in names {
         mesh.holders.hold(peer, name);
@@ -15,7 +15,7 @@ pub fn hold(cx: &mut Context, peer: NodeId, names: Vec<Oid>) {
 }
 
 /// A peer withdraws announcements.
-pub fn let_go(cx: &mut Context, peer: NodeId, names: &[Oid]) {
+pub fn let_go(cx: &mut Context, peer: NodeId, names: &[Hint]) {
     let Some(mesh) = &mut cx.mesh else { return };
     for name in names {
         mesh.holders.let_go(peer, name);
@@ -46,7 +46,8 @@ pub fn tell(cx: &mut Context) {
     if leads && towards.is_none() {
         seek(cx.now, mesh);
     }
-    for (peer, message) in mesh.holders.tell(towards, cx.published.names()) {
+    let published: Vec<Hint> = cx.published.names().map(|name| mesh.hint(&name)).collect();
+    for (peer, message) in mesh.holders.tell(towards, published.into_iter()) {
         mesh.peers.send(cx.now, peer, &message);
     }
 }

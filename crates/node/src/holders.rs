@@ -9,6 +9,9 @@
 //! *Order:* peers that have delivered an announced object are asked first, peers that failed last,
 //! for any object. So a peer that announces everything costs one attempt, not one for each object.
 //!
+//! *Names:* objects go by short names, keyed by the mesh's secret (`named.rs`). Two objects that share one are one
+//! here.
+//!
 //! *Bounds:* [`HINTS_MAX`] in all, and [`HINTS_OF_PEER_MAX`] for each peer, whose own oldest hint
 //! is then dropped. When the total is exceeded, the peer with the most hints loses its oldest, so a
 //! flood costs the others only what they hold beyond their share. What is passed on is shared
@@ -18,9 +21,9 @@ use crate::hasher::{Map, Set};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use wire::peer::Message;
-use wire::{NodeId, Oid};
+use wire::{Hint, NodeId};
 
-/// Hints of all peers together: about a megabyte.
+/// Hints of all peers together: about half a megabyte.
 pub const HINTS_MAX: usize = 8192;
 /// Hints of one peer; also the most that we send to one.
 pub const HINTS_OF_PEER_MAX: usize = HINTS_MAX / 2;
@@ -30,7 +33,7 @@ const FAILED_MAX: usize = 256;
 /// Hints received and sent.
 #[derive(Debug, Default)]
 pub struct Holders {
-    by_name: BTreeMap<Oid, Vec<NodeId>>,
+    by_name: BTreeMap<Hint, Vec<NodeId>>,
     by_peer: Map<NodeId, Said>,
     /// Peers that delivered an announced object since they last failed.
     proven: Set<NodeId>,
@@ -40,7 +43,7 @@ pub struct Holders {
     /// Hints dropped for lack of room.
     pub evicted: u64,
     /// The peer that we sent our hints to, and those hints.
-    told: Option<(NodeId, BTreeSet<Oid>)>,
+    told: Option<(NodeId, BTreeSet<Hint>)>,
     /// The address that was dialled to find a peer for our hints.
     pub sought: Option<IpAddr>,
     /// Our hints may differ from those last sent.
@@ -50,14 +53,14 @@ pub struct Holders {
 /// The hints of one peer, oldest first.
 #[derive(Debug, Default)]
 struct Said {
-    order: BTreeMap<u64, Oid>,
-    places: BTreeMap<Oid, u64>,
+    order: BTreeMap<u64, Hint>,
+    places: BTreeMap<Hint, u64>,
     next: u64,
 }
 
 impl Holders {
     /// A peer announces an object.
-    pub fn hold(&mut self, peer: NodeId, name: Oid) {
+    pub fn hold(&mut self, peer: NodeId, name: Hint) {
         let said = self.by_peer.entry(peer).or_default();
         let holders = self.by_name.entry(name).or_default();
         if said.places.contains_key(&name) {
@@ -105,7 +108,7 @@ impl Holders {
     }
 
     /// A peer has withdrawn an announcement, or did not have the object.
-    pub fn let_go(&mut self, peer: NodeId, name: &Oid) {
+    pub fn let_go(&mut self, peer: NodeId, name: &Hint) {
         let Some(said) = self.by_peer.get_mut(&peer) else { return };
         let Some(place) = said.places.remove(name) else { return };
         said.order.remove(&place);
@@ -115,7 +118,7 @@ impl Holders {
         self.forget(peer, name);
     }
 
-    fn forget(&mut self, peer: NodeId, name: &Oid) {
+    fn forget(&mut self, peer: NodeId, name: &Hint) {
         if let Some(holders) = self.by_name.get_mut(name) {
             holders.retain(|holder| *holder != peer);
             if holders.is_empty() {
@@ -139,7 +142,7 @@ impl Holders {
 
     /// The peers that announce an object: first those that delivered before, last those that
     /// failed, the earliest failure first. Among equals the first to announce comes first.
-    pub fn of(&self, name: &Oid) -> Vec<NodeId> {
+    pub fn of(&self, name: &Hint) -> Vec<NodeId> {
         let mut holders = self.by_name.get(name).cloned().unwrap_or_default();
         holders.sort_by_key(|peer| {
             let failed = self.failed.iter().position(|failed| failed == peer);
@@ -149,7 +152,7 @@ impl Holders {
     }
 
     /// Whether any peer announces an object.
-    pub fn has(&self, name: &Oid) -> bool {
+    pub fn has(&self, name: &Hint) -> bool {
         self.by_name.contains_key(name)
     }
 
@@ -163,7 +166,7 @@ impl Holders {
     pub fn tell(
         &mut self,
         towards: Option<NodeId>,
-        published: impl Iterator<Item = Oid>,
+        published: impl Iterator<Item = Hint>,
     ) -> Vec<(NodeId, Message)> {
         self.changed = false;
         let mut messages = Vec::new();
@@ -186,7 +189,7 @@ impl Holders {
 impl Holders {
     /// The hints for a peer: what is published here, and equal parts of the hints of each other
     /// peer, oldest first, up to the limit.
-    fn to_tell(&self, whom: NodeId, published: BTreeSet<Oid>) -> BTreeSet<Oid> {
+    fn to_tell(&self, whom: NodeId, published: BTreeSet<Hint>) -> BTreeSet<Hint> {
         let mut now = published;
         let others = self.by_peer.iter().filter(|(peer, _)| **peer != whom);
         let mut others: Vec<_> = others.collect();
@@ -205,10 +208,10 @@ impl Holders {
 fn say(
     messages: &mut Vec<(NodeId, Message)>,
     peer: NodeId,
-    message: impl Fn(Vec<Oid>) -> Message,
-    names: impl Iterator<Item = Oid>,
+    message: impl Fn(Vec<Hint>) -> Message,
+    names: impl Iterator<Item = Hint>,
 ) {
-    let names: Vec<Oid> = names.collect();
+    let names: Vec<Hint> = names.collect();
     messages.extend(names.chunks(Message::HELD_MAX).map(|some| (peer, message(some.to_vec()))));
 }
 
@@ -220,10 +223,8 @@ mod tests {
     const B: NodeId = NodeId([2; 16]);
     const UP: NodeId = NodeId([9; 16]);
 
-    fn name(number: usize) -> Oid {
-        let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
-        Oid(bytes)
+    fn name(number: usize) -> Hint {
+        Hint((number as u64).to_be_bytes())
     }
 
     fn tell(holders: &mut Holders, towards: Option<NodeId>) -> Vec<(NodeId, Message)> {
@@ -260,7 +261,7 @@ mod tests {
             Message::Have(names) => names,
             other => panic!("{other:?}"),
         });
-        let names: BTreeSet<Oid> = names.collect();
+        let names: BTreeSet<Hint> = names.collect();
         assert_eq!(names.len(), HINTS_OF_PEER_MAX);
         assert!((0..100).chain([999]).all(|it| names.contains(&name(it))));
     }

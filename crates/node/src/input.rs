@@ -3,14 +3,13 @@
 use crate::access::{Access, Forbidden, Prefix};
 use crate::routes::RouteTable;
 use bytes::Bytes;
-use classes::Classes;
+use classes::Reach;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use store::{Entry, Location, SegmentId};
 use wire::capture::Segment;
-use wire::{ChunkId, Date, ObjectKey, Oid, PublicKey, RecordId, Selection};
+use wire::{ChunkId, Date, Digest, ObjectKey, Oid, PublicKey, RecordId, Selection};
 
 /// One request of a client, until its response has ended. Numbered by the driver; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -170,6 +169,8 @@ pub struct Config {
     pub profile: &'static content::Profile,
     /// Objects larger than this, in bytes, are not stored.
     pub object_bytes_max: u64,
+    /// Objects larger than this, in bytes, are not stored if no content class says how long they are kept.
+    pub undecided_bytes_max: u64,
     /// Clients that may use it besides local ones.
     pub allow: Vec<Prefix>,
     /// What it may dial, and for whom. Origins in `direct` are asked without the mesh.
@@ -178,11 +179,8 @@ pub struct Config {
     pub built: Date,
     /// The mesh, if it is in one.
     pub mesh: Option<MeshConfig>,
-    /// A far end of the uplink fetches for this node, and may speak TLS: explicit clients may ask
-    /// for `https` URIs, which [`crate::OriginOutput::Fetch`] then hands to the driver.
-    pub has_far_end: bool,
-    /// What the paths of package archives promise.
-    pub classes: Arc<Classes>,
+    /// What the paths of package archives promise, and where a mirror's requests may go.
+    pub reach: Reach,
 }
 
 /// Settings that may change while a node runs. All others of [`Config`] are fixed.
@@ -201,6 +199,8 @@ pub struct Settings {
 pub enum Entrance {
     /// The client uses it as its proxy.
     Explicit,
+    /// The client uses it as a mirror of archives. The driver has made its request one for the archive's URI.
+    Mirror,
     /// The client dialled this address and was intercepted.
     Intercepted(SocketAddr),
 }
@@ -228,6 +228,8 @@ pub struct Request {
     pub behind_uplink: bool,
     /// How the request reached this proxy.
     pub entrance: Entrance,
+    /// The digest that the content must have, from the mirror's URL.
+    pub expected: Option<Digest>,
 }
 
 /// An overheard TCP segment between other nodes, as in [`wire::capture::Segment`].
@@ -278,12 +280,14 @@ pub enum FetchError {
     NoRoute,
     /// It is a published object, which has no origin, and no peer in reach has it.
     NoHolder,
-    /// Only the far end of the uplink speaks TLS to origins, and it does not answer.
-    FarEndSilent,
+    /// The node that would dial has no list of trusted CAs, so it cannot speak TLS to origins.
+    NoTls,
     /// Its certificate does not prove that it is the host that was dialled.
     Untrusted,
     /// It speaks no TLS, or none that this node accepts.
     NotTls,
+    /// It sent a mirror's request where this node may not go, too often elsewhere, or for a token that nobody gets.
+    Astray,
 }
 
 /// Why a file was not published or an object not withdrawn. Sizes are in bytes.

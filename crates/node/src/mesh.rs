@@ -4,12 +4,13 @@
 
 use crate::holders::Holders;
 use crate::identity::node_id;
-use crate::input::{ExchangeId, MeshConfig};
+use crate::input::{Config, ExchangeId, MeshConfig};
+use crate::named;
 use crate::peers::Peers;
-use crate::routes::{RouteTable, Routes};
+use crate::routes::{RouteTable, Routes, Told};
 use std::net::{IpAddr, SocketAddr};
-use wire::peer::{Gateway, Hello};
-use wire::{Instant, NodeId, Oid, PublicKey, Selection};
+use wire::peer::{Capability, Gateway, Hello};
+use wire::{Hint, Instant, NodeId, Oid, PublicKey, Selection};
 
 /// Messages waiting for slow peers take at most the memory divided by this.
 const BACKLOGS_SHARE: u64 = 8;
@@ -21,25 +22,24 @@ pub struct Mesh {
     pub routes: Routes,
     /// Announcements of published objects.
     pub holders: Holders,
+    /// The key of the short names of published objects.
+    hint_key: [u8; 32],
     name: String,
     profile: u8,
     exchanges: u64,
 }
 
 impl Mesh {
-    /// A node without peers and routes; `memory_bytes` is the budget of the whole node.
-    pub fn new(
-        config: MeshConfig,
-        name: String,
-        profile: u8,
-        seed: [u8; 32],
-        memory_bytes: u64,
-    ) -> Self {
-        let hello = Hello { name: name.clone(), profile, gateway: Gateway::Unknown };
+    /// A node of this configuration, without peers and routes; the seed is for the peers' chance.
+    pub fn new(config: MeshConfig, node: &Config, seed: [u8; 32]) -> Self {
+        let (name, profile) = (node.name.clone(), node.profile.id);
+        let memory_bytes = node.memory_bytes;
+        let hello = Hello { name: name.clone(), profile, ..Hello::default() };
         let mut peers = Peers::new(&config, hello, seed);
         peers.limit_backlogs(usize::try_from(memory_bytes / BACKLOGS_SHARE).unwrap_or(usize::MAX));
         let (routes, holders) = (Routes::default(), Holders::default());
-        Self { config, peers, routes, holders, name, profile, exchanges: 0 }
+        let hint_key = named::hint_key(&node.secret);
+        Self { config, peers, routes, holders, hint_key, name, profile, exchanges: 0 }
     }
 
     /// Sets the routes, and tells the peers what follows from them.
@@ -50,30 +50,56 @@ impl Mesh {
 
     /// The next hop may have told a new gateway: updates ours, and tells the other peers.
     pub fn introduce(&mut self, now: Instant) {
-        if let Some((next_hop, gateway)) = self.told() {
-            self.routes.learn(next_hop, gateway);
+        if let Some(told) = self.told() {
+            self.routes.learn(told);
         }
         let gateway = self.routes.gateway();
         if let Some(next_hop) = self.routes.ways().next_hop {
             self.peers.keep_place_for([next_hop].into_iter().chain(gateway));
         }
-        let gateway = match gateway {
-            _ if self.routes.is_gateway() => Gateway::Here,
-            gateway => gateway.map_or(Gateway::Unknown, Gateway::At),
+        let (gateway, gateway_key) = match gateway {
+            _ if self.routes.is_gateway() => (Gateway::Here, Some(self.peers.own_key())),
+            gateway => (gateway.map_or(Gateway::Unknown, Gateway::At), self.routes.gateway_key()),
         };
-        let hello = Hello { name: self.name.clone(), profile: self.profile, gateway };
+        let hello = Hello {
+            name: self.name.clone(),
+            profile: self.profile,
+            gateway,
+            capabilities: Capability::ALL.to_vec(),
+            address: self.routes.own_address(),
+            hops: self.routes.hops(),
+            gateway_key,
+        };
         self.peers.introduce(now, hello);
         self.holders.changed = true;
     }
 
-    /// The next hop, and the gateway that it told us, if it is connected.
-    fn told(&self) -> Option<(IpAddr, IpAddr)> {
-        let next_hop = self.routes.route()?.next_hop;
-        match self.peers.hello(self.peers.at(next_hop)?)?.gateway {
-            Gateway::Unknown => None,
-            Gateway::Here => Some((next_hop, next_hop)),
-            Gateway::At(address) => Some((next_hop, address)),
-        }
+    /// What the next hop tells us of the gateway, if it is connected.
+    fn told(&self) -> Option<Told> {
+        let by = self.routes.route()?.next_hop;
+        let hello = self.peers.hello(self.peers.at(by)?)?;
+        let gateway = match hello.gateway {
+            Gateway::Unknown => return None,
+            Gateway::Here => by,
+            Gateway::At(address) => address,
+        };
+        Some(Told { by, gateway, hops: hello.hops, key: hello.gateway_key })
+    }
+
+    /// The short name of a published object.
+    pub fn hint(&self, name: &Oid) -> Hint {
+        named::hint(name, &self.hint_key)
+    }
+
+    /// The peers that announce an object of this name, in the order in which they should be asked.
+    pub fn holders_of(&self, name: &Oid) -> Vec<NodeId> {
+        self.holders.of(&self.hint(name))
+    }
+
+    /// The address at which others in the mesh reach a peer: the one that it tells, else the one that is seen here.
+    pub fn mesh_address(&self, peer: NodeId) -> Option<IpAddr> {
+        let told = self.peers.hello(peer)?.address;
+        told.or(self.peers.address(peer)).map(|address| address.to_canonical())
     }
 
     /// Connects to the peers that will be asked, so that the first request costs no handshake.
@@ -108,7 +134,8 @@ impl Mesh {
 
     /// Whether anyone but an origin could supply what is missing of an object.
     pub fn has_sources(&self, named: Option<Oid>) -> bool {
-        named.is_some_and(|name| self.holders.has(&name)) || self.routes.route().is_some()
+        named.is_some_and(|name| self.holders.has(&self.hint(&name)))
+            || self.routes.route().is_some()
     }
 
     /// Whether a signer of records is trusted. The signature itself was checked before.

@@ -25,7 +25,7 @@ wire::reasons! {
         OtherObject = "other_object",
         /// A head that cannot be decoded.
         Head = "head",
-        /// A second head.
+        /// A second head, or a record's head for a response that is only passed on.
         SecondHead = "second_head",
         /// An answer that the object's name does not certify.
         UncertifiedAnswer = "uncertified_answer",

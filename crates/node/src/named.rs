@@ -11,7 +11,7 @@ use crate::request::Ask;
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use content::Root;
-use wire::{ObjectKey, Oid, PublicKey, RecordId, Signature};
+use wire::{Hint, ObjectKey, Oid, PublicKey, RecordId, Signature};
 
 /// The host of all names. It never has an address (RFC 6761 §6.4), so a proxy that does not know
 /// names fails with a proper error.
@@ -24,6 +24,7 @@ const CONTROL: &str = "public, max-age=31536000, immutable";
 pub const LEFT: i64 = 31_536_000;
 
 const RECORD_CONTEXT: &str = "hearsay 2026-11 record of a published object";
+const HINT_CONTEXT: &str = "hearsay 2026-11 short names of published objects";
 
 /// In place of a signature: the name certifies the object.
 pub const VOUCHER: RecordSignature =
@@ -52,6 +53,20 @@ pub fn record_id(name: &Oid) -> RecordId {
     let mut id = [0; RecordId::LEN];
     id.copy_from_slice(&hash[..RecordId::LEN]);
     RecordId(id)
+}
+
+/// The key of the short names in a mesh whose objects have this secret.
+pub fn hint_key(secret: &[u8; 32]) -> [u8; 32] {
+    blake3::derive_key(HINT_CONTEXT, secret)
+}
+
+/// The short name of an object. Two objects share one with a chance of 2^-64. Then a peer that announced the other
+/// object is asked in vain, once: the full name decides what is accepted.
+pub fn hint(name: &Oid, key: &[u8; 32]) -> Hint {
+    let hash = blake3::keyed_hash(key, name.as_bytes());
+    let mut hint = [0; Hint::LEN];
+    hint.copy_from_slice(&hash.as_bytes()[..Hint::LEN]);
+    Hint(hint)
 }
 
 /// The header fields of its record: only those that follow from the root.

@@ -13,13 +13,16 @@ use crate::catalogue::{LIST, PublishedInfo};
 use crate::client::Client;
 use crate::context::Context;
 use crate::events::{Event, Events, RequestEnd, Stale};
-use crate::input::{ClientInput, Config, FetchId, Input, OriginInput, PutError, StoreInput};
+use crate::input::{
+    ClientInput, Config, FetchError, FetchId, Input, OriginInput, PutError, StoreInput,
+};
 use crate::object::Objects;
 use crate::output::{OriginOutput, Output};
 use crate::overhear::Listener;
 use crate::peers::PeerInfo;
 use crate::publish::Publish;
 use crate::report::Report;
+use crate::source::detour::Turn;
 use crate::source::select::Select;
 use crate::source::{Source, select};
 use crate::timer::{self, Timer};
@@ -145,6 +148,7 @@ impl Node {
     /// All counters, and what is held now.
     pub fn report(&self) -> Report {
         let counts = self.cx.chunks.counts();
+        let unknown = self.cx.mesh.as_ref().map(|mesh| mesh.peers.unknown).unwrap_or_default();
         Report {
             peers: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             peers_displaced: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.displaced()),
@@ -154,6 +158,9 @@ impl Node {
                 .as_ref()
                 .map(|mesh| mesh.peers.refused.clone())
                 .unwrap_or_default(),
+            messages_unknown: unknown.messages,
+            parts_unknown: unknown.parts,
+            asks_unknown: self.cx.report.asks_unknown + unknown.requests,
             asked_bytes: self.client.peer_readers.budget.used(),
             backlog_bytes: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.backlogs() as u64),
             units_on_their_way: self.cx.in_flight.len() as u64,
@@ -221,6 +228,11 @@ impl Node {
                 let Some(id) = self.source.transfer_of(&self.cx, fetch) else {
                     return self.cx.events.stale(Stale::OriginEnd);
                 };
+                match self.source.detours.ended(&mut self.cx, id, result.is_ok()) {
+                    Turn::Arrived => {}
+                    Turn::OnTheWay => return,
+                    Turn::Astray => return self.ends(id, Err(FetchError::Astray)),
+                }
                 if let Some(result) = self.source.origin_ends(&mut self.cx, id, result) {
                     self.ends(id, result);
                 }
@@ -234,6 +246,11 @@ impl Node {
         self.source.forget_previous(&mut self.cx, id);
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);
+        }
+        match self.source.detours.head(&mut self.cx, id, status, &headers) {
+            Turn::Arrived => {}
+            Turn::OnTheWay => return,
+            Turn::Astray => return self.ends(id, Err(FetchError::Astray)),
         }
         if !self.source.rest_head(&mut self.cx, id, status, &headers)
             && !self.object.repair_head(&mut self.cx, id, status, &headers)
@@ -249,6 +266,11 @@ impl Node {
             self.publish.handle_bytes(id, &bytes);
         }
         self.cx.pursuits.came(id, self.cx.now);
+        match self.source.detours.body(&mut self.cx, id, &bytes) {
+            Turn::Arrived => {}
+            Turn::OnTheWay => return,
+            Turn::Astray => return self.ends(id, Err(FetchError::Astray)),
+        }
         if self.cx.pursuits.is_at_origin(id) {
             self.cx.report.origin_bytes += bytes.len() as u64;
         }

@@ -1,9 +1,12 @@
 //! Requests to peers and origins. Every machine may read this table; only `source` writes it.
 
+pub mod detour;
+
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use crate::request::Ask;
 use ::http::{HeaderMap, HeaderValue};
+use detour::Detour;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -107,9 +110,11 @@ pub struct Pursuit {
     pub sparing: bool,
     /// Peers that were asked and did not help.
     pub tried: Vec<IpAddr>,
+    /// Routers that a peer named in place of an answer; `None` while none did. Another such end is not followed.
+    pub referred: Option<Vec<(NodeId, IpAddr)>>,
     /// The peer that was asked before, and may still answer.
     pub previous: Option<(NodeId, Request)>,
-    /// The peer asked last for an object has begun to answer.
+    /// The peer asked last has begun to answer.
     pub answered: bool,
     /// Since when it has had no route.
     pub lost_route_at: Option<Instant>,
@@ -121,6 +126,8 @@ pub struct Pursuit {
     pub origin_raced: bool,
     /// The request for the rest, if the origin broke the body off.
     pub resumed: Option<Resumed>,
+    /// How far it got, if its origin sent it elsewhere.
+    pub detour: Detour,
 }
 
 impl Pursuit {
@@ -142,6 +149,15 @@ impl Pursuit {
     /// Whether the peer asked last for an object has begun to answer.
     pub fn is_answered(&self) -> bool {
         self.answered
+    }
+
+    /// Whether no head has arrived.
+    pub fn awaits_head(&self) -> bool {
+        match self.quest.goal {
+            Goal::Head => true,
+            Goal::Pass => !self.answered,
+            Goal::Object | Goal::Holes | Goal::Range => false,
+        }
     }
 
     /// Whether the peer is asked not to send units without a want.

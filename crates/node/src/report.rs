@@ -30,6 +30,12 @@ wire::counters! {
         Requests () {
             /// Requests that were answered with an error of this proxy, by reason.
             errors: Tally<Fault>, Requests;
+            /// Responses that were broken off because they had not the digest that was promised for them.
+            digests_false: Counter, Requests;
+            /// Requests that followed a redirect or a demand for a token, for requests of a mirror.
+            detours: Counter, Requests;
+            /// Requests answered by an object of another URI with the digest that was promised for theirs.
+            aliases: Counter, Requests;
             /// Content bytes received from origins.
             origin_bytes: Counter, Bytes;
             /// Requests being answered.
@@ -90,6 +96,12 @@ wire::counters! {
             early_bytes: Gauge, Bytes;
             /// Units that arrived before anything here wanted them, and were dropped for others.
             early_dropped: Counter, Chunks;
+            /// Messages of peers that were skipped because this version does not know their type.
+            messages_unknown: Counter, Events;
+            /// Messages of peers of which a part was skipped that this version does not know.
+            parts_unknown: Counter, Events;
+            /// Requests of peers that were ended because they require what this version does not know.
+            asks_unknown: Counter, Requests;
             /// Published objects to which peers say they lead.
             hints: Gauge, Objects;
             /// Hints that were evicted for others.

@@ -4,11 +4,11 @@ use crate::access::{Access, Caller, Forbidden};
 use crate::http::{Audience, CONDITIONS, CacheControl, NotStored, Target, take_cookies};
 use crate::input::{Config, Entrance, FetchError};
 use crate::output::{self, Dial};
-use classes::Verdict;
+use classes::{Keep, Verdict};
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::IpAddr;
 use wire::peer::{Request, Resume};
-use wire::{NodeId, ObjectKey, Oid, RecordId};
+use wire::{Digest, NodeId, ObjectKey, Oid, RecordId};
 
 /// A peer may send the manifest this many bytes of the object ahead of the units requested.
 pub const MANIFEST_CREDIT: u64 = 512 * 1024;
@@ -58,6 +58,8 @@ pub struct PeerHops {
     pub size: u64,
     /// No unit is to be sent without a want: the peer may have overheard many.
     pub sparing: bool,
+    /// The peer passes the response on, and gets it as one that is not stored.
+    pub passed: bool,
     /// `Cache-Status` of the caches that were asked to confirm a stored response.
     pub upstream: String,
 }
@@ -71,6 +73,11 @@ pub struct Ask {
     pub target: Target,
     /// What the content classes say of the target.
     pub verdict: Verdict,
+    /// The digest of the content, if the request or the URL names one.
+    pub expected: Option<Digest>,
+    /// The node that dials follows redirects, and gets a token where anyone may have one: the client speaks to a mirror,
+    /// and knows nothing of the places to which archives send.
+    pub follow: bool,
     pub key: ObjectKey,
     /// The name, if a published object is requested.
     pub named: Option<Oid>,
@@ -101,7 +108,7 @@ impl Ask {
         match (self.asker, self.entrance) {
             (Asker::Peer(..), _) => Caller::Peer,
             (Asker::Client, _) if self.audience == Audience::ThisMachine => Caller::ThisMachine,
-            (Asker::Client, Entrance::Explicit) => Caller::Explicit,
+            (Asker::Client, Entrance::Explicit | Entrance::Mirror) => Caller::Explicit,
             (Asker::Client, Entrance::Intercepted(_)) => Caller::Intercepted,
         }
     }
@@ -128,15 +135,41 @@ impl Ask {
         }
     }
 
-    /// Whether no peer is asked for the object, and none gets it: it may not leave this site, or its
-    /// URI is one that peers cannot ask for.
+    /// The key under which an object with the expected digest is found, whatever its URI. What only some may have has
+    /// none.
+    pub fn alias(&self, secret: &[u8; 32]) -> Option<ObjectKey> {
+        let shared = |_: &Digest| self.audience == Audience::Everyone && self.named.is_none();
+        let digest = self.expected.filter(shared)?;
+        let key = blake3::derive_key("hearsay 2026-11 alias of a digest", secret);
+        Some(ObjectKey(*blake3::keyed_hash(&key, digest.to_string().as_bytes()).as_bytes()))
+    }
+
+    /// The most bytes that its object may have to be stored.
+    pub fn bytes_max(&self, config: &Config) -> u64 {
+        match self.verdict.keep {
+            Keep::Default => config.object_bytes_max.min(config.undecided_bytes_max),
+            Keep::UpTo(bytes) => config.object_bytes_max.min(bytes),
+            Keep::Always => config.object_bytes_max,
+            Keep::Never => 0,
+        }
+    }
+
+    /// Whether no peer is asked for the object, and none gets it: it may not leave this site.
     pub fn stays_here(&self) -> bool {
-        self.audience != Audience::Everyone || self.target.is_tls()
+        self.audience != Audience::Everyone
+    }
+
+    /// Whether peers may be asked for a response that is only passed on: by `https`, so that only the gateway speaks
+    /// TLS to origins, and if it can be asked for again. By `http` it crosses the mesh as the kernel's packets do.
+    pub fn passes_by_peers(&self) -> bool {
+        let repeats = matches!(self.method, Method::GET | Method::HEAD);
+        self.target.is_tls() && repeats && !self.has_body && !self.upgrade
     }
 
     /// The same request on behalf of no client: for the whole current version, without conditions.
     pub fn in_background(mut self) -> Self {
         self.method = Method::GET;
+        self.peer_hops.passed = false;
         for name in CONDITIONS {
             self.headers.remove(name);
         }

@@ -131,12 +131,12 @@ impl Router {
             profile: settings.profile,
             // As in the daemon, one object never evicts all others.
             object_bytes_max: settings.store.bytes / 2,
+            undecided_bytes_max: u64::MAX,
             allow: Vec::new(),
             access: node::Access::default(),
             built: BUILT,
             mesh,
-            has_far_end: settings.far.is_some(),
-            classes: std::sync::Arc::default(),
+            reach: classes::Reach::default(),
         };
         Ok(Self {
             node: Node::new(config, index),

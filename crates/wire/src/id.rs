@@ -77,6 +77,12 @@ identifier! {
 }
 
 identifier! {
+    /// A short name of a published object: the first bytes of BLAKE3, keyed by the secret of the mesh, of its
+    /// [`Oid`]. Two objects may share one.
+    Hint, 8
+}
+
+identifier! {
     /// The id of a node: the first bytes of BLAKE3 of its [`PublicKey`].
     NodeId, 16
 }

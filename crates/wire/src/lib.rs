@@ -19,7 +19,7 @@ pub mod varint;
 
 pub use digest::Digest;
 pub use id::{
-    ChunkId, NodeId, ObjectKey, Oid, ParseIdError, PublicKey, RecordId, Signature, Token,
+    ChunkId, Hint, NodeId, ObjectKey, Oid, ParseIdError, PublicKey, RecordId, Signature, Token,
 };
 pub use paper::Paper;
 pub use scheme::{Interception, ParseSchemeError, Scheme, Selection};

@@ -8,20 +8,27 @@
 //! does:* encrypt, verify, or allocate more than the bytes received justify. *Where to start:*
 //! [`Message`]. *Source:* our own.
 
+mod address;
+mod capability;
 mod chunk;
 mod codec;
 mod field;
 mod get;
 mod introduction;
 mod message;
+mod options;
+mod outcome;
 mod preamble;
 mod response;
 
+pub use capability::Capability;
 pub use chunk::{ChunkHead, Source};
 pub use codec::{FrameError, VERSION};
 pub use field::{Field, Selecting};
 pub use get::{Get, Resume, Want};
 pub use introduction::{Gateway, Hello, Introduction};
-pub use message::{Message, Request};
+pub use message::{Message, Received, Request};
+pub use options::{ByteRange, Options, Passed};
+pub use outcome::{Outcome, Router};
 pub use preamble::{Connection, Preamble, Refusal};
-pub use response::{Head, Opaque, Outcome, segment_signed};
+pub use response::{Head, Opaque, segment_signed};

@@ -5,8 +5,8 @@ use std::path::Path;
 #[path = "common/mod.rs"]
 mod common;
 
-use common::checks;
-use wire::peer::{ChunkHead, Introduction, Message, Preamble};
+use common::{checks, peer};
+use wire::peer::{ChunkHead, Preamble};
 
 /// Runs a target; `again` decodes its input and returns the result's encoding.
 fn each(target: &str, again: impl Fn(&[u8]) -> Option<Vec<u8>>) {
@@ -34,12 +34,12 @@ fn judge(target: &str, accept: impl Fn(&[u8]) -> bool) {
 
 #[test]
 fn messages() {
-    each("peer_message", |bytes| Message::decode(bytes).ok()?.encode());
+    judge("peer_message", peer::message);
 }
 
 #[test]
 fn introductions() {
-    each("peer_introduction", |bytes| Introduction::decode(bytes).ok()?.encode());
+    judge("peer_introduction", peer::introduction);
 }
 
 #[test]

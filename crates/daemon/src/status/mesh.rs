@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use node::{PeerInfo, Recent};
 use serde::{Deserialize, Serialize};
-use wire::peer::Gateway;
+use wire::peer::{Capability, Gateway};
 
 use crate::term;
 
@@ -58,6 +58,14 @@ wire::counters! {
             pub is_gateway: bool,
             /// The gateway's address, according to the peer.
             pub gateway: Option<IpAddr>,
+            /// The gateway's public key, in hexadecimal, according to the peer. Nothing proves it.
+            pub gateway_key: Option<String>,
+            /// The number of hops from the peer to the gateway, according to the peer.
+            pub hops: Option<u32>,
+            /// The peer's address in the mesh, according to the peer.
+            pub mesh_address: Option<IpAddr>,
+            /// What the peer can do, as far as this version knows it.
+            pub capabilities: Vec<String>,
         }
     }
 }
@@ -113,18 +121,27 @@ pub fn whence(it: &Recent) -> String {
     }
 }
 
+/// The names of the capabilities that this version knows.
+fn known(capabilities: &[Capability]) -> Vec<String> {
+    capabilities.iter().filter_map(|it| it.name()).map(str::to_owned).collect()
+}
+
 impl From<&PeerInfo> for PeerLine {
     fn from(it: &PeerInfo) -> Self {
         Self {
-            name: it.name.clone(),
+            name: it.hello.name.clone(),
             address: Some(it.address),
             id: it.id.to_string(),
-            is_gateway: it.gateway == Gateway::Here,
-            gateway: match it.gateway {
+            is_gateway: it.hello.gateway == Gateway::Here,
+            gateway: match it.hello.gateway {
                 Gateway::Unknown => None,
                 Gateway::Here => Some(it.address),
                 Gateway::At(address) => Some(address),
             },
+            gateway_key: it.hello.gateway_key.map(|key| key.to_string()),
+            hops: it.hello.hops,
+            mesh_address: it.hello.address,
+            capabilities: known(&it.hello.capabilities),
             since_seconds: it.since_seconds,
             units_in_bytes: it.units_in_bytes,
             units_out_bytes: it.units_out_bytes,
@@ -137,6 +154,7 @@ impl From<&PeerInfo> for PeerLine {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use wire::peer::Hello;
 
     /// A node of a mesh.
     pub fn in_mesh() -> Mesh {
@@ -158,6 +176,10 @@ pub mod tests {
             id: format!("{id:02x}").repeat(16),
             is_gateway: false,
             gateway: None,
+            gateway_key: None,
+            hops: None,
+            mesh_address: None,
+            capabilities: Vec::new(),
             since_seconds: 61,
             units_in_bytes: 98 << 20,
             units_out_bytes: 0,
@@ -193,11 +215,17 @@ pub mod tests {
     #[test]
     fn a_peer_says_where_the_gateway_is() {
         let address: IpAddr = "10.77.0.4".parse().unwrap();
+        let hello = |gateway| Hello {
+            name: "r2".into(),
+            gateway,
+            capabilities: vec![Capability::HTTPS, Capability(999)],
+            hops: Some(2),
+            ..Hello::default()
+        };
         let info = |gateway| PeerInfo {
             id: wire::NodeId([7; 16]),
-            name: "r2".into(),
             address,
-            gateway,
+            hello: hello(gateway),
             units_in_bytes: 1,
             units_out_bytes: 2,
             in_bytes: 3,
@@ -206,6 +234,7 @@ pub mod tests {
         };
         let line = PeerLine::from(&info(Gateway::Here));
         assert_eq!((line.is_gateway, line.gateway), (true, Some(address)));
+        assert_eq!((line.hops, line.capabilities), (Some(2), vec!["https".to_owned()]));
         assert_eq!((line.id.as_str(), line.out_bytes), ("07".repeat(16).as_str(), 4));
         assert_eq!(PeerLine::from(&info(Gateway::Unknown)).gateway, None);
     }

@@ -102,6 +102,7 @@ pub mod tests {
             gateway: "10.77.0.8".parse().ok(),
             metric: Some(512),
             hops: None,
+            address: None,
             source: RouteSource::Babeld,
         };
         Route::new(&["wl0".to_owned()], &RouteTable::Mesh(route))

@@ -36,7 +36,8 @@ pub fn merge(
             match (is_mesh, via.or(target)) {
                 (true, Some(next_hop)) => {
                     let judge = babeld.filter(|_| protocol == BABEL);
-                    through_mesh(next_hop, interface, target, judge, is_ipv4)
+                    let address = babeld.and_then(Table::own_address);
+                    through_mesh(next_hop, interface, (target, address), judge, is_ipv4)
                 }
                 // A default route that leaves the mesh makes this node a gateway.
                 (false, _) if target.is_none() => uplink(interface, babeld),
@@ -52,11 +53,11 @@ fn uplink(interface: Interface, babeld: Option<&Table>) -> RouteTable {
     RouteTable::Gateway(Uplink { address, interface: Some(interface), source })
 }
 
-/// The route by a neighbour, if `judge`, when given, reports it too.
+/// The route by a neighbour, if `judge`, when given, reports it too. `address` is this node's own.
 fn through_mesh(
     next_hop: IpAddr,
     interface: Interface,
-    target: Option<IpAddr>,
+    (target, address): (Option<IpAddr>, Option<IpAddr>),
     judge: Option<&Table>,
     is_ipv4: bool,
 ) -> RouteTable {
@@ -76,7 +77,7 @@ fn through_mesh(
     let gateway = target.or(known.and_then(|known| known.gateway));
     // Other hop counts are unknown here.
     let hops = (gateway == Some(next_hop)).then_some(1);
-    RouteTable::Mesh(Route { next_hop, interface, gateway, metric, hops, source })
+    RouteTable::Mesh(Route { next_hop, interface, gateway, metric, hops, address, source })
 }
 
 #[cfg(test)]

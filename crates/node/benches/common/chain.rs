@@ -205,6 +205,7 @@ fn route(router: usize) -> RouteTable {
             gateway: Some(address(0)),
             metric: None,
             hops: Some(router as u32),
+            address: Some(address(router)),
             source,
         }),
     }

@@ -5,10 +5,12 @@ use super::{Client, Value};
 use crate::client::miss::{Miss, Stage};
 use crate::context::Context;
 use crate::events::{Event, Judgement, Stale};
+use crate::exchanges::exchange::Exchange;
 use crate::http::{NotStored, Record, RecordSignature, headers};
 use crate::identity::verify;
 use crate::input::FetchId;
 use crate::misbehaviour::Misbehaviour;
+use crate::pursuits::Goal;
 use crate::request::CREDIT;
 use crate::{http, named};
 use ::http::{HeaderName, StatusCode, header};
@@ -30,6 +32,10 @@ impl Client {
             return;
         };
         let ask = &pursuit.quest.ask;
+        // What is passed on was requested as a response that is not stored.
+        if pursuit.quest.goal == Goal::Pass {
+            return cx.expel(peer, Misbehaviour::SecondHead);
+        }
         if let Some(name) = ask.named {
             return self.named_head(cx, id, (peer, request), &name, &head);
         }
@@ -149,7 +155,12 @@ impl Client {
             return cx.expel(peer, Misbehaviour::Head);
         };
         // A second head for one request would replace what clients have begun to read.
-        let asking = |miss: &&Miss| matches!(miss.stage, Stage::Asking);
+        let has_head = |id| cx.exchanges.get(&id).is_some_and(|it: &Exchange| it.passes());
+        let asking = |miss: &&Miss| match &miss.stage {
+            Stage::Asking => true,
+            Stage::Passing(pass) => !has_head(pass.client),
+            Stage::Object => false,
+        };
         let Some(miss) = self.misses.get(&id).filter(asking) else {
             return cx.expel(peer, Misbehaviour::SecondHead);
         };
@@ -162,6 +173,8 @@ impl Client {
             return self.values.push_back(Value::TurnToGateway(id, (peer, request)));
         }
         self.values.push_back(Value::Accept(id, (peer, request)));
+        // From now on no other source can help.
+        cx.pursuits.is_answering(id);
         let Some(fetch) = self.misses.get_mut(&id) else { return };
         let confirms = status == StatusCode::NOT_MODIFIED && fetch.confirms;
         if confirms && cx.mesh.as_ref().is_some_and(|mesh| !mesh.config.gateways.is_empty()) {
@@ -178,6 +191,9 @@ impl Client {
         fetch.unstorable = Some(NotStored::Relayed);
         // The request has granted this much already.
         fetch.granted = u64::from(CREDIT);
+        if let Some(pass) = fetch.pass() {
+            pass.granted = u64::from(CREDIT);
+        }
         fetch.status_line = opaque.status_line;
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);

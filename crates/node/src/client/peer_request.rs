@@ -1,19 +1,21 @@
 //! A peer's request: parsed, and admitted if there is memory for it.
 
-use super::Client;
 use super::charge::{cost_of_ask, size_of_ask};
+use super::classified::{expected, judge};
+use super::{Client, elsewhere};
 use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::{Exchange, State};
 use crate::exchanges::peer_reader::REQUESTS_MAX;
-use crate::http::{Audience, Target};
+use crate::http::{Audience, Scheme, Target};
 use crate::input::Entrance;
+use crate::mesh::Mesh;
 use crate::output::Dial;
 use crate::request::{Ask, Asker, FIELDS_MAX, PeerHops};
 use crate::{http, named};
 use ::http::{HeaderMap, Method, Uri, Version, header};
 use std::net::IpAddr;
-use wire::peer::{Message, Outcome};
+use wire::peer::{Message, Outcome, Passed};
 use wire::{NodeId, peer};
 
 /// Initial credit beyond this is ignored, in bytes.
@@ -28,6 +30,7 @@ impl Client {
         let known = self.peer_readers.get(peer, request).is_some();
         let is_full = self.peer_readers.of(peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
+        let elsewhere = meant_for_another(mesh, &ask);
         let address = mesh.peers.address(peer);
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
         let large = fields.sum::<usize>() > FIELDS_MAX;
@@ -40,10 +43,14 @@ impl Client {
             // the other asks elsewhere.
             _ if loops => Outcome::Loop,
             _ if is_full => Outcome::Busy,
-            None => Outcome::Malformed,
+            Err(outcome) => {
+                cx.report.asks_unknown += u64::from(outcome == Outcome::NotUnderstood);
+                outcome
+            }
+            Ok(_) if elsewhere.is_some() => elsewhere.unwrap_or(Outcome::Busy),
             // A head of this size would not fit into a message to the next hop.
-            Some(_) if large => Outcome::Busy,
-            Some(ask) if self.has_room_for(cx, peer, cost_of_ask(size)) => {
+            Ok(_) if large => Outcome::Busy,
+            Ok(ask) if self.has_room_for(cx, peer, cost_of_ask(size)) => {
                 let Some(mesh) = &mut cx.mesh else { return };
                 let id = mesh.draw_exchange();
                 self.peer_readers.requests.insert((peer, request), id);
@@ -54,7 +61,7 @@ impl Client {
                 return self.look(cx, id);
             }
             // Busy, not refused: the peer then asks another router or the origin.
-            Some(_) => {
+            Ok(_) => {
                 cx.report.asks_short += 1;
                 Outcome::Busy
             }
@@ -63,18 +70,33 @@ impl Client {
     }
 }
 
-/// Translates a peer's request; `None` if it is malformed.
-fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Option<Ask> {
+/// The answer to a request that only another node may answer; `None` if this node may.
+fn meant_for_another(mesh: &Mesh, ask: &peer::Get) -> Option<Outcome> {
+    let to = ask.options.to.filter(|to| *to != mesh.peers.own_id())?;
+    Some(elsewhere::at(mesh, [to], &ask.visited))
+}
+
+/// Translates a peer's request.
+///
+/// # Errors
+/// The outcome, if it is malformed or not understood.
+fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Result<Ask, Outcome> {
     let size = size_of_ask(&ask);
-    let uri: Uri = ask.uri.parse().ok()?;
-    // Peers fetch only plain HTTP for one another; a node fetches `https` URIs for its own clients only.
-    let target = Target::read(&uri).filter(|target| !target.is_tls())?;
-    let mut headers = http::headers(&ask.fields)?;
+    let uri: Uri = ask.uri.parse().map_err(|_| Outcome::Malformed)?;
+    if uri.scheme().is_some() && Scheme::of(&uri).is_none() {
+        return Err(Outcome::NotUnderstood);
+    }
+    let target = Target::read(&uri).ok_or(Outcome::Malformed)?;
+    let mut headers = http::headers(&ask.fields).ok_or(Outcome::Malformed)?;
     // A hostile peer may send fields that an honest one strips.
     http::strip_hop_by_hop(&mut headers);
     // The URI has the host; a second one might contradict it.
     headers.remove(header::HOST);
     http::add_via(&mut headers, Version::HTTP_11, &cx.via);
+    let options = ask.options;
+    if let Some(range) = options.range {
+        headers.insert(header::RANGE, http::range_field(range));
+    }
     // By name: an address that the peer found may lead elsewhere from here.
     let dial = Dial::Name(target.host().to_owned(), target.port());
     let peer_hops = PeerHops {
@@ -83,24 +105,30 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
         hops: ask.hops,
         per_hop: ask.per_hop,
         to_gateway: false,
-        resume: ask.resume,
-        have: ask.have,
+        // What is only passed on has no record.
+        resume: ask.resume.filter(|_| options.passed.is_none()),
+        have: ask.have.filter(|_| options.passed.is_none()),
         manifest_credit: ask.manifest_credit,
         given: 0,
         // A peer may ask for any credit, but we buffer only so much for it.
         credit: i64::from(ask.credit.min(CREDIT_MAX)),
         sparing: ask.sparing,
+        passed: options.passed.is_some(),
         upstream: String::new(),
     };
+    let verdict = judge(cx, &target);
+    let promised = expected(cx, &target, &verdict);
     let ask = Ask {
         asker: Asker::Peer(peer, ask.request),
         peer_hops,
-        method: Method::GET,
-        verdict: cx.config.classes.judge(target.url()),
+        method: if options.passed == Some(Passed::Head) { Method::HEAD } else { Method::GET },
+        verdict,
         // Peers get only what everyone may have.
         key: target.key(&cx.config.secret, Audience::Everyone),
         target,
         named: None,
+        expected: options.digest.or(promised),
+        follow: options.follow,
         headers,
         client,
         audience: Audience::Everyone,
@@ -113,5 +141,10 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Opt
         cookies: HeaderMap::new(),
         verified: true,
     };
-    named::understand(ask, &cx.config.secret).ok()
+    let ask = named::understand(ask, &cx.config.secret).map_err(|_| Outcome::Malformed)?;
+    // Nothing certifies what is passed on, so it cannot be a published object.
+    if ask.named.is_some() && ask.peer_hops.passed {
+        return Err(Outcome::NotUnderstood);
+    }
+    Ok(ask)
 }

@@ -1,6 +1,7 @@
 //! A client's request: parsed, then refused, tunnelled, or looked up.
 
 use super::Client;
+use super::classified::{self, judge};
 use super::forwards::ends_here;
 use crate::access::{Access, Caller, may_use};
 use crate::context::Context;
@@ -23,7 +24,8 @@ impl Client {
     /// A client sends a request.
     pub fn ask(&mut self, cx: &mut Context, id: ExchangeId, mut request: Request) {
         let Request { client, behind_uplink, entrance, .. } = request;
-        if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &cx.config.allow) {
+        let by_us = !matches!(entrance, Entrance::Intercepted(_));
+        if by_us && !may_use(client, behind_uplink, &cx.config.allow) {
             return self.refuse(cx, id, Fault::NotLocal);
         }
         // Our own `Via` member shows a forwarding loop (RFC 9110 §7.6.3).
@@ -100,16 +102,15 @@ impl Client {
 /// Reads a request's target from its request line or from `Host` (RFC 9112 §3.3).
 fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     let (via, config) = (&cx.via, &cx.config);
-    let Request { method, uri, version, mut headers, has_body, client, at_home, entrance, .. } =
-        request;
+    let Request { method, uri, version, mut headers, has_body, client, .. } = request;
+    let Request { at_home, entrance, expected, .. } = request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
-    if target.is_tls() {
-        may_ask_tls(cx)?;
-    }
     // An intercepted client has chosen an address: no other is dialled for it.
     let dial = match entrance {
         Entrance::Intercepted(dialled) => Dial::Address(dialled),
-        Entrance::Explicit => Dial::Name(target.host().to_owned(), target.port()),
+        Entrance::Explicit | Entrance::Mirror => {
+            Dial::Name(target.host().to_owned(), target.port())
+        }
     };
     let upgrade = http::wants_upgrade(&headers);
     // `Upgrade` is hop by hop, and would be stripped with the others.
@@ -126,7 +127,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     http::add_via(&mut headers, version, via);
     // Content, or a connection to be upgraded, can be sent only once: there is no second attempt.
     let repeatable = !has_body && !upgrade;
-    // It is the far end that dials for `https`: what this machine may dial itself does not count.
+    // By `https` another node may dial: what this machine may dial itself does not count.
     let at_home = at_home && !target.is_tls();
     let may_turn_home = at_home && repeatable && may_be_shared(&target, &config.access);
     // Answers to this machine's own programs may come from places that others cannot reach: they
@@ -134,6 +135,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     let exempt = at_home && !may_turn_home;
     let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
     let key = target.key(&config.secret, audience);
+    let verdict = judge(cx, &target);
     Ok(Ask {
         asker: Asker::Client,
         peer_hops: PeerHops {
@@ -142,7 +144,9 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
             ..PeerHops::default()
         },
         method,
-        verdict: config.classes.judge(target.url()),
+        expected: expected.or_else(|| classified::expected(cx, &target, &verdict)),
+        follow: entrance == Entrance::Mirror,
+        verdict,
         target,
         key,
         named: None,
@@ -157,19 +161,8 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
         alone: false,
         cookies: HeaderMap::new(),
         // An intercepted connection may lead anywhere, until its address is found to be the host's.
-        verified: entrance == Entrance::Explicit,
+        verified: !matches!(entrance, Entrance::Intercepted(_)),
     })
-}
-
-/// Whether a client may ask for an `https` URI: the far end must be this node's own, because peers
-/// cannot ask each other for such a URI.
-fn may_ask_tls(cx: &Context) -> Result<(), Fault> {
-    let is_behind = cx.mesh.as_ref().is_some_and(|mesh| mesh.routes.route().is_some());
-    match cx.config.has_far_end {
-        false => Err(Fault::NoFarEnd),
-        true if is_behind => Err(Fault::NotGateway),
-        true => Ok(()),
-    }
 }
 
 /// Whether any client of the proxy could make the same request from this machine, as far as the
@@ -192,7 +185,7 @@ fn target(uri: &Uri, host: Option<&HeaderValue>, entrance: Entrance) -> Result<T
         };
     }
     match entrance {
-        Entrance::Explicit => Err(Fault::NotForProxy),
+        Entrance::Explicit | Entrance::Mirror => Err(Fault::NotForProxy),
         Entrance::Intercepted(dialled) => {
             let authority = match host {
                 Some(host) => Authority::try_from(host.as_bytes()).map_err(|_| Fault::BadHost)?,

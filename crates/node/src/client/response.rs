@@ -7,7 +7,7 @@ use crate::events::{Event, RequestEnd};
 use crate::exchanges::exchange::{ClientReader, Piece, Source, State};
 use crate::fault::Fault;
 use crate::http;
-use crate::http::{NotStored, Ranges, Record, add_status, add_upstream, bodiless};
+use crate::http::{NotStored, Ranges, Record, add_status, add_upstream, bodiless, content_length};
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, Output};
 use crate::transfers::reader::{Joins, Reader};
@@ -49,8 +49,9 @@ impl Client {
             Some(detail) => detail.to_owned(),
             None => format!("hit; ttl={left}"),
         };
-        // A peer gets the manifest and asks for units, not a body.
-        if exchange.peer().is_some() {
+        // A peer gets the manifest and asks for units, not a body, unless it passes the response on.
+        let for_peer = exchange.peer().is_some();
+        if for_peer && !exchange.ask.peer_hops.passed {
             return self.supply_closed(cx, id, record, &detail);
         }
         let mut headers = record.headers.clone();
@@ -58,13 +59,15 @@ impl Client {
         headers.insert(header::AGE, HeaderValue::from(http::age(record, cx.date())));
         exchange.ask.set_cookies(&mut headers);
         add_upstream(&mut headers, &exchange.ask.peer_hops.upstream);
-        http::add_via(&mut headers, Version::HTTP_11, &cx.via);
+        if !for_peer {
+            http::add_via(&mut headers, Version::HTTP_11, &cx.via);
+        }
         let counts = &mut cx.report.requests;
         *(match forwarded {
             Some(_) if left >= 0 => &mut counts.revalidated,
             None if left > 0 => &mut counts.hit,
             _ => &mut counts.stale,
-        }) += 1;
+        }) += u64::from(!for_peer);
         let ask = &exchange.ask;
         // A random boundary, so that the author of the content cannot have put it there.
         let boundary = cx.record_ids.record_id();
@@ -80,11 +83,20 @@ impl Client {
             cx.is_overheard_at(record.id, (number, None), position)
         });
         add_status(&mut chosen.headers, &cx.config.name, &overheard(detail, heard));
-        let head =
-            Head { status: chosen.status, headers: chosen.headers, length: Some(chosen.length) };
-        cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
         let client_reader =
             ClientReader::new(Source::Closed(Rc::clone(record)), record.id, chosen.pieces);
+        let Selected { status, headers, length, .. } = chosen;
+        if for_peer {
+            // To a HEAD, the length is that of the content which a GET would get.
+            let length = content_length(&headers);
+            if !self.peer_readers.say_opaque(cx, id, status, &headers, length) {
+                self.dismiss(cx, id, Outcome::Busy);
+                return;
+            }
+        } else {
+            let head = Head { status, headers, length: Some(length) };
+            cx.out.push_back(Output::Client(ClientOutput::Respond(id, Box::new(head))));
+        }
         cx.exchanges.put_state(id, State::ClientReader(Box::new(client_reader)));
         cx.turns.ready(id);
     }
@@ -156,7 +168,8 @@ impl Client {
     /// Reports that the origin could not be reached or gave no valid response (RFC 9209 names the
     /// error).
     pub fn unreachable(&mut self, cx: &mut Context, id: ExchangeId, error: Option<FetchError>) {
-        if self.dismiss(cx, id, super::serve_peer::outcome(error)) {
+        let outcome = super::elsewhere::outcome(cx, id, error);
+        if self.dismiss(cx, id, outcome) {
             return;
         }
         let is_unreadable = error == Some(FetchError::Malformed);

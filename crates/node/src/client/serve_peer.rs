@@ -11,7 +11,7 @@ use crate::exchanges::peer_reader::{PEER_WANTS_MAX, PeerReader, WANTS_MAX, Wants
 use crate::hasher::Set;
 use crate::http;
 use crate::http::{Record, fields};
-use crate::input::{ExchangeId, FetchError, FetchId};
+use crate::input::{ExchangeId, FetchId};
 use crate::misbehaviour::Misbehaviour;
 use crate::transfers::reader::{Joins, Reader};
 use crate::transfers::unsolicited;
@@ -489,23 +489,4 @@ fn status_line(upstream: &str, own: &str) -> String {
         rest = rest.split_once(", ").map_or("", |(_, rest)| rest);
     }
     rest.to_owned()
-}
-
-/// The outcome that tells a peer of this failure.
-pub(super) fn outcome(error: Option<FetchError>) -> Outcome {
-    match error {
-        Some(FetchError::Unresolved) => Outcome::Unresolved,
-        Some(FetchError::Forbidden(_)) => Outcome::Forbidden,
-        Some(FetchError::Unreachable) => Outcome::Unreachable,
-        Some(FetchError::TimedOut) => Outcome::TimedOut,
-        Some(FetchError::Malformed) => Outcome::Malformed,
-        Some(FetchError::NoRoute) => Outcome::Busy,
-        Some(FetchError::NoHolder) => Outcome::NotCached,
-        // A peer's request is for no `https` URI …
-        Some(FetchError::FarEndSilent | FetchError::Untrusted | FetchError::NotTls) => {
-            Outcome::Unreachable
-        }
-        // … and has no content.
-        Some(FetchError::Truncated | FetchError::Unsent) | None => Outcome::Truncated,
-    }
 }

@@ -24,6 +24,8 @@ wire::reasons! {
         Busy = "busy",
         /// Refused: a token for chunks that is unknown, or was used before.
         Token = "token",
+        /// Refused: a kind of connection that it does not know.
+        Kind = "kind",
     }
 }
 
@@ -35,6 +37,7 @@ impl From<Refusal> for LinkEnd {
             Refusal::Identity => Self::Identity,
             Refusal::Busy => Self::Busy,
             Refusal::Token => Self::Token,
+            Refusal::Kind => Self::Kind,
         }
     }
 }
@@ -60,10 +63,12 @@ wire::reasons! {
         NoRoute = "no_route",
         /// No peer in reach has the published object.
         NoHolder = "no_holder",
-        /// Only the far end of the uplink speaks TLS to origins, and it does not answer.
-        FarEndSilent = "far_end_silent",
+        /// The node that would dial has no list of trusted CAs.
+        NoTls = "no_tls",
         /// The origin's certificate does not prove that it is the host that was dialled.
         Untrusted = "untrusted",
+        /// It sent a mirror's request where that may not go.
+        Astray = "astray",
         /// The origin speaks no TLS, or none that is accepted.
         NotTls = "not_tls",
     }
@@ -81,8 +86,9 @@ impl From<FetchError> for FetchEnd {
             FetchError::Unsent => Self::Unsent,
             FetchError::NoRoute => Self::NoRoute,
             FetchError::NoHolder => Self::NoHolder,
-            FetchError::FarEndSilent => Self::FarEndSilent,
+            FetchError::NoTls => Self::NoTls,
             FetchError::Untrusted => Self::Untrusted,
+            FetchError::Astray => Self::Astray,
             FetchError::NotTls => Self::NotTls,
         }
     }

@@ -50,7 +50,13 @@ impl Exchange {
 
     /// Whether this exchange sends a peer loose bytes.
     pub fn flows(&self) -> bool {
-        matches!(self.state, State::ClientReader(_)) && self.ask.asker != Asker::Client
+        let for_peer = self.ask.asker != Asker::Client && !self.ask.peer_hops.passed;
+        for_peer && matches!(self.state, State::ClientReader(_))
+    }
+
+    /// Whether it receives a response as it arrives: the response's head is sent.
+    pub fn passes(&self) -> bool {
+        matches!(self.state, State::Passing(_))
     }
 
     /// Whether a peer may still want units of an object.
@@ -111,6 +117,14 @@ pub enum State {
     Resolving,
     /// Waits for its row of the catalogue.
     Looking,
+    /// Nothing is stored under its URI that fits. Waits for the row of the digest that its content must have, or for the
+    /// row that this one names.
+    Aliased {
+        /// Something is stored for other request fields.
+        varies: bool,
+        /// The record in the row that was named.
+        record: Option<RecordId>,
+    },
     /// Waits for the first segment of a stored object, to check that its units are stored. With the
     /// remaining freshness in seconds, and the `Cache-Status` detail if the origin was asked first.
     Checking(Rc<Record>, i64, Option<String>),

@@ -29,9 +29,11 @@ pub use headers::{
     add_status, add_upstream, add_via, bodiless, content_length, is_end_to_end, passed,
     strip_hop_by_hop, take_cookies, wants_upgrade,
 };
-pub use ranges::{ContentRange, Ranges, content_range, parse as parse_ranges};
+pub use ranges::{
+    ContentRange, Ranges, content_range, only_range, parse as parse_ranges, range_field,
+};
 pub use record::{Record, RecordSignature, Row};
-pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};
+pub use reuse::{FOR_EVER, Reuse, decide, may_join, selects, stale_permitted};
 pub use screen::{Refusal, Screen, Verdict, looks_like_http};
 pub use storing::{Asked, NotStored, judge, selecting, vary};
 pub use uri::{Audience, OPEN_KEY, Scheme, Target};

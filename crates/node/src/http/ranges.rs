@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, HeaderValue, header};
 use std::ops::Range;
+use wire::peer::ByteRange;
 
 /// A request with more ranges than this gets the whole content (§14.2 permits it).
 const RANGES_MAX: usize = 16;
@@ -34,6 +35,29 @@ pub fn parse(headers: &HeaderMap, length: u64) -> Ranges {
     // (§14.2).
     let sum: u64 = wanted.iter().map(|range| range.end - range.start).sum();
     if sum > length { Ranges::Whole } else { Ranges::Some(wanted) }
+}
+
+/// The only range that `Range` asks for; `None` if it asks for none or several, or is not understood.
+pub fn only_range(headers: &HeaderMap) -> Option<ByteRange> {
+    let mut lines = headers.get_all(header::RANGE).iter();
+    let (line, None) = (lines.next()?, lines.next()) else { return None };
+    let specs = specs(line.to_str().ok()?)?;
+    match specs[..] {
+        [Spec::From(first, Some(last))] => Some(ByteRange::Between(first, last)),
+        [Spec::From(first, None)] => Some(ByteRange::From(first)),
+        [Spec::Last(count)] if count > 0 => Some(ByteRange::Last(count)),
+        _ => None,
+    }
+}
+
+/// The field `Range` that asks for this range.
+pub fn range_field(range: ByteRange) -> HeaderValue {
+    let text = match range {
+        ByteRange::Between(first, last) => format!("bytes={first}-{last}"),
+        ByteRange::From(first) => format!("bytes={first}-"),
+        ByteRange::Last(count) => format!("bytes=-{count}"),
+    };
+    HeaderValue::try_from(text).expect("digits are ASCII")
 }
 
 /// `Content-Range` of a part.
@@ -139,6 +163,17 @@ mod tests {
             assert_eq!(parsed(text), Ranges::Whole, "{text}");
         }
         assert_eq!(parse(&HeaderMap::new(), 100), Ranges::Whole);
+    }
+
+    #[test]
+    fn one_range_goes_through_the_peers_protocol_and_back() {
+        let only = |text| only_range(&record(&[("range", text)]).headers);
+        for text in ["bytes=0-9", "bytes=7-", "bytes=-7"] {
+            assert_eq!(only(text).map(range_field).as_ref(), Some(&text.parse().unwrap()));
+        }
+        for text in ["bytes=0-1,3-4", "bytes=-0", "bytes=", "bytes=2-1", "lines=0-1"] {
+            assert_eq!(only(text), None, "{text}");
+        }
     }
 
     #[test]

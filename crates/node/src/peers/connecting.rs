@@ -120,6 +120,7 @@ impl Peers {
                 link.role = Role::Handshake(Box::new(handshake));
             }
             Err(FrameError::Version(_)) => self.refuse(now, id, Refusal::Version),
+            Err(FrameError::Kind(_)) => self.refuse(now, id, Refusal::Kind),
             // The other end speaks another protocol and would not understand a refusal.
             Err(_) => drop(self.hang_up(id)),
         }
@@ -268,7 +269,10 @@ impl Peers {
         let Role::Handshake(handshake) = &mut link.role else { return None };
         let payload = noise::read(&mut handshake.noise, message)?;
         let key = noise::run_key(&handshake.noise)?;
-        let them = Introduction::decode(&payload).map(|it| (it, key));
+        let them = Introduction::receive(&payload).map(|(it, skipped)| {
+            self.unknown.parts += u64::from(skipped);
+            (it, key)
+        });
         Some(them.map_err(|_| Refusal::Identity))
     }
 

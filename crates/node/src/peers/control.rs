@@ -5,7 +5,7 @@ use super::link::Role;
 use super::{Down, Event, Misbehaviour, Peers};
 use crate::input::LinkId;
 use bytes::Bytes;
-use wire::peer::Message;
+use wire::peer::{Message, Outcome, Received};
 use wire::{Instant, NodeId};
 
 impl Peers {
@@ -82,8 +82,16 @@ impl Peers {
             // Bytes that do not decrypt may be a third party's on the path: no reason to expel the peer.
             return self.gone(now, them, Down::Misbehaved);
         };
-        match Message::decode(&message) {
-            Ok(message) => self.heard(now, them, message),
+        match Message::receive(&message) {
+            Ok(Received::Message { message, skipped }) => {
+                self.unknown.parts += u64::from(skipped);
+                self.heard(now, them, message);
+            }
+            Ok(Received::UnknownType(_)) => self.unknown.messages += 1,
+            Ok(Received::NotUnderstood(request)) => {
+                self.unknown.requests += 1;
+                self.say(now, them, &Message::End(request, Outcome::NotUnderstood));
+            }
             Err(_) => self.expel(now, them, Misbehaviour::Message),
         }
     }

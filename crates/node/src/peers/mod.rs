@@ -44,7 +44,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use wire::counters::Tally;
-use wire::peer::{ChunkHead, Gateway, Hello, Message, Refusal};
+use wire::peer::{ChunkHead, Hello, Message, Refusal};
 use wire::{Instant, NodeId, PublicKey};
 
 /// The most peers at a time.
@@ -113,17 +113,26 @@ pub enum Down {
     Misbehaved,
 }
 
+/// How much of what peers sent was skipped or refused because this version does not know it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unknown {
+    /// Messages of unknown types.
+    pub messages: u64,
+    /// Messages and introductions of which a part was skipped.
+    pub parts: u64,
+    /// Requests that require something unknown.
+    pub requests: u64,
+}
+
 /// A peer, for people.
 #[derive(Clone, Debug)]
 pub struct PeerInfo {
     /// Its identity.
     pub id: NodeId,
-    /// Its name.
-    pub name: String,
     /// Its address.
     pub address: IpAddr,
-    /// The gateway that it has announced.
-    pub gateway: Gateway,
+    /// What it has last said of itself.
+    pub hello: Hello,
     /// Bytes of units received from it, without the heads of frames.
     pub units_in_bytes: u64,
     /// Bytes of units sent to it, without the heads of frames.
@@ -166,6 +175,8 @@ pub struct Peers {
     displaced: u64,
     /// Connections that were refused, since the node started.
     pub refused: Tally<Refusal>,
+    /// What peers sent that this version does not know, since the node started.
+    pub unknown: Unknown,
     /// The most bytes of messages that may wait for all peers together.
     backlogs_max: usize,
 }
@@ -197,6 +208,7 @@ impl Peers {
             needed: Vec::new(),
             displaced: 0,
             refused: Tally::default(),
+            unknown: Unknown::default(),
             backlogs_max: PEERS_MAX * CONTROL_BACKLOG_MAX,
         }
     }

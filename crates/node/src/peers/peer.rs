@@ -137,9 +137,8 @@ impl Peer {
     pub fn info(&self, id: NodeId, now: Instant) -> PeerInfo {
         PeerInfo {
             id,
-            name: self.hello.name.clone(),
             address: self.address.ip().to_canonical(),
-            gateway: self.hello.gateway,
+            hello: self.hello.clone(),
             units_in_bytes: self.units_in,
             units_out_bytes: self.units_out,
             in_bytes: self.bytes_in,

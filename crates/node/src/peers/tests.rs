@@ -8,12 +8,13 @@ mod liveness;
 mod net;
 mod places;
 mod rivals;
+mod unknown;
 
 use super::{Event, Peers};
 use crate::input::MeshConfig;
 use std::time::Duration;
 use wire::Instant;
-use wire::peer::{Gateway, Hello};
+use wire::peer::Hello;
 
 const PORT: u16 = 4404;
 
@@ -31,7 +32,7 @@ fn node(identity: u8, seed: u8, key: Option<u8>) -> Peers {
 }
 
 fn hello(name: &str) -> Hello {
-    Hello { name: name.to_owned(), profile: 1, gateway: Gateway::Unknown }
+    Hello { name: name.to_owned(), profile: 1, ..Hello::default() }
 }
 
 fn at(millis: u64) -> Instant {

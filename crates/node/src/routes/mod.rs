@@ -8,7 +8,7 @@ use crate::hasher::Map;
 use crate::ways::Ways;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
-use wire::Instant;
+use wire::{Instant, PublicKey};
 
 /// A neighbour without a daemon is skipped for this long.
 const WITHOUT_FOR: Duration = Duration::from_secs(30);
@@ -20,6 +20,22 @@ const MEET_EVERY: Duration = Duration::from_secs(30);
 const REFUSED_EVERY: Duration = Duration::from_secs(3600);
 /// The most addresses without a daemon, or that refused us, that are remembered; a full set is cleared.
 const WITHOUT_MAX: usize = 256;
+
+/// A greater number of hops to the gateway is none: no request goes so far.
+const HOPS_MAX: u32 = wire::peer::Get::VISITED_MAX as u32;
+
+/// What a next hop has announced of the gateway. Nothing proves it.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// The next hop's address.
+    pub by: IpAddr,
+    /// The gateway's address.
+    pub gateway: IpAddr,
+    /// The number of hops from the next hop to the gateway.
+    pub hops: Option<u32>,
+    /// The gateway's identity.
+    pub key: Option<PublicKey>,
+}
 
 /// The service; see the module.
 #[derive(Debug, Default)]
@@ -36,9 +52,8 @@ pub struct Routes {
     meet_wait: Duration,
     /// Addresses without a daemon, and until when they are skipped.
     without: Map<IpAddr, Instant>,
-    /// A next hop, and the gateway that it announced last. It stays known after the next hop's
-    /// connection is lost.
-    told: Option<(IpAddr, IpAddr)>,
+    /// What a next hop announced last of the gateway. It stays known after the next hop's connection is lost.
+    told: Option<Told>,
     /// Nodes that have refused us, and when the log last said so.
     refused: Map<IpAddr, Instant>,
 }
@@ -55,8 +70,37 @@ impl Routes {
     }
 
     /// The next hop has announced the gateway.
-    pub fn learn(&mut self, next_hop: IpAddr, gateway: IpAddr) {
-        self.told = Some((next_hop, gateway));
+    pub fn learn(&mut self, told: Told) {
+        self.told = Some(told);
+    }
+
+    /// What the present next hop announced last of the gateway.
+    fn told(&self) -> Option<Told> {
+        let next = self.route()?.next_hop;
+        self.told.filter(|told| told.by == next)
+    }
+
+    /// The number of hops to the gateway, as far as the table or the next hop tells; zero if this node is the
+    /// gateway.
+    pub fn hops(&self) -> Option<u32> {
+        if self.is_gateway() {
+            return Some(0);
+        }
+        // While routes change, two nodes may be each other's next hop: each counts on from the other, up to the
+        // limit. The table comes first, so that neither begins anew from what it knows itself.
+        let told = || self.told().and_then(|told| told.hops?.checked_add(1));
+        let counted = || told().filter(|hops| *hops <= HOPS_MAX);
+        self.route().and_then(|route| route.hops).or_else(counted)
+    }
+
+    /// The gateway's identity, as far as the next hop tells.
+    pub fn gateway_key(&self) -> Option<PublicKey> {
+        self.told().and_then(|told| told.key)
+    }
+
+    /// The address by which the mesh knows this node, if it is known.
+    pub fn own_address(&self) -> Option<IpAddr> {
+        self.table.own_address()
     }
 
     /// Whether this node is the gateway.
@@ -71,9 +115,7 @@ impl Routes {
 
     /// The gateway's address: from the table, else the one that the next hop announced last.
     pub fn gateway(&self) -> Option<IpAddr> {
-        let next = self.route().map(|route| route.next_hop);
-        let told = self.told.filter(|(by, _)| Some(*by) == next);
-        self.table.gateway().or(told.map(|(_, gateway)| gateway))
+        self.table.gateway().or(self.told().map(|told| told.gateway))
     }
 
     /// The nodes to which a request can be sent now.

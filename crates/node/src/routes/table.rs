@@ -38,6 +38,8 @@ pub struct Route {
     pub metric: Option<u32>,
     /// The number of hops to the gateway, if it is known; one for a neighbour of the gateway.
     pub hops: Option<u32>,
+    /// The address by which the mesh knows this node, if it is known.
+    pub address: Option<IpAddr>,
     /// The source of this information.
     pub source: RouteSource,
 }
@@ -97,6 +99,16 @@ impl RouteTable {
             Self::Nowhere => None,
             Self::Gateway(uplink) => uplink.address,
             Self::Mesh(route) => route.gateway,
+        }
+    }
+
+    /// The address by which the mesh knows this node, if it is known.
+    #[must_use]
+    pub fn own_address(&self) -> Option<IpAddr> {
+        match self {
+            Self::Nowhere => None,
+            Self::Gateway(uplink) => uplink.address,
+            Self::Mesh(route) => route.address,
         }
     }
 

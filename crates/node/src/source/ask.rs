@@ -4,16 +4,16 @@ use super::select::{Answer, Said};
 use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
 use crate::events::{Event, SourceKind};
-use crate::http::fields;
+use crate::http::{fields, only_range};
 use crate::input::{FetchError, FetchId};
 use crate::output::{OriginOutput, Output};
 use crate::pursuits::{Goal, Pursuit, Upstream};
 use crate::request::{CREDIT, MANIFEST_CREDIT};
 use crate::{hints, output};
-use ::http::HeaderMap;
+use ::http::{HeaderMap, Method, header};
 use std::net::{IpAddr, SocketAddr};
 use wire::NodeId;
-use wire::peer::{Get, Message, Request, Resume};
+use wire::peer::{Get, Message, Options, Passed, Request, Resume};
 
 impl Source {
     pub(super) fn reach(&mut self, cx: &mut Context, id: FetchId, from: Option<(Resume, u64)>) {
@@ -109,7 +109,8 @@ impl Source {
         pursuit.sparing |= hopeful;
         self.asks.insert((peer, request), id);
         let per_hop = pursuit.is_per_hop(mesh);
-        let message = pursuit.message(request, per_hop, mesh.peers.own_id(), from);
+        let mut message = pursuit.message(request, per_hop, mesh.peers.own_id(), from);
+        message.options.to = pursuit.only(peer);
         // Chunks have a connection of their own: it is opened while the peer looks the object up.
         mesh.peers.open_data(cx.now, peer);
         if !mesh.peers.send(cx.now, peer, &Message::Get(Box::new(message))) {
@@ -160,6 +161,8 @@ impl Source {
     pub fn dial_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         pursuit.via = Upstream::Origin;
+        self.detours.remember_token(cx, id);
+        let Some(pursuit) = cx.pursuits.get(&id) else { return };
         cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Origin });
         let request = pursuit.origin_request(pursuit.quest.headers.clone());
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
@@ -220,7 +223,10 @@ impl Source {
 impl Pursuit {
     /// The request to the origin, with these header fields.
     pub(super) fn origin_request(&self, headers: HeaderMap) -> output::Fetch {
-        output::Fetch { exchange: self.quest.content, ..self.quest.ask.bare_request(headers) }
+        let bare = self.quest.ask.bare_request(headers);
+        let mut request = output::Fetch { exchange: self.quest.content, ..bare };
+        self.redirect(&mut request);
+        request
     }
 
     fn message(
@@ -236,6 +242,8 @@ impl Pursuit {
             Some((resume, covered)) => (Some(resume), manifest_credit.max(covered)),
             None => (peer_hops.resume, manifest_credit),
         };
+        let mut headers = self.quest.headers.clone();
+        let options = self.options(&mut headers);
         Get {
             request,
             // `visited` ends loops; this ends chains that are too long to be of use.
@@ -250,7 +258,24 @@ impl Pursuit {
             credit: CREDIT,
             uri: self.quest.ask.target.to_string(),
             // `Host` is not among the fields: the URI contains it.
-            fields: fields(&self.quest.headers),
+            fields: fields(&headers),
+            options,
         }
+    }
+
+    /// What the request demands besides the object. A range moves from the header fields to the options.
+    fn options(&self, headers: &mut HeaderMap) -> Options {
+        let ask = &self.quest.ask;
+        let is_head = ask.method == Method::HEAD;
+        let passed = (self.quest.goal == Goal::Pass).then_some(if is_head {
+            Passed::Head
+        } else {
+            Passed::Get
+        });
+        let range = passed.and_then(|_| only_range(headers));
+        if range.is_some() {
+            headers.remove(header::RANGE);
+        }
+        Options { passed, range, to: None, follow: ask.follow, digest: ask.expected }
     }
 }

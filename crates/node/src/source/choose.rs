@@ -57,12 +57,14 @@ impl Pursuit {
         let wide = ask.peer_hops.hops == 0 || ask.peer_hops.visited.len() >= peer::Get::VISITED_MAX;
         let may = |address| self.may_ask(mesh, address);
         let first = |address| may(address) && !mesh.routes.is_passed_over(cx.now, address);
+        let referred = self.referred_to(mesh, first);
         let holder = ask.named.and_then(|name| holder(mesh, &name, first));
         // A request goes straight to the origin if peers have no part in it, if the origin is inside
         // the mesh, or if the request is too long for a peer.
         let stays = ask.named.is_none() && (ask.stays_here() || self.is_direct(cx));
         match holder {
             _ if wide => return Answer::Nobody,
+            _ if referred.is_some() => return referred.map_or(Answer::Nobody, Answer::Found),
             Some(address) => return Answer::Found(address),
             None if mesh.routes.route().is_none() || stays => return Answer::Nobody,
             None => {}
@@ -143,6 +145,6 @@ pub fn is_per_hop(ask: &Ask, mesh: &Mesh) -> bool {
 
 /// The address of a peer that has announced a named object.
 fn holder(mesh: &Mesh, name: &Oid, may: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
-    let holders = mesh.holders.of(name);
+    let holders = mesh.holders_of(name);
     holders.iter().filter_map(|peer| mesh.peers.address(*peer)).find(|address| may(*address))
 }

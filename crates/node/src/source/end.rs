@@ -1,7 +1,7 @@
 //! What happens when an upstream answers, ends or disconnects: which answer is accepted, and who is
 //! asked next.
 
-use super::{Source, Value};
+use super::{Source, Value, elsewhere};
 use crate::access::Forbidden;
 use crate::context::Context;
 use crate::events::{Event, NextSource, Stale};
@@ -20,6 +20,7 @@ impl Source {
         self.poll_select(cx);
         if let Some(fetch) = pursuit.fetch(id) {
             self.range_requests.remove(&fetch);
+            self.detours.end(fetch);
         }
         for asked in pursuit.asked() {
             self.withdraw(cx, asked);
@@ -52,6 +53,7 @@ impl Source {
             return;
         }
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
+        let awaits_head = pursuit.awaits_head();
         match pursuit.quest.goal {
             Goal::Object | Goal::Holes => {
                 pursuit.answered = false;
@@ -60,6 +62,7 @@ impl Source {
                 self.values.push_back(Value::Lost(id));
             }
             Goal::Head => self.ask_next(cx, id),
+            Goal::Pass if awaits_head => self.ask_next(cx, id),
             // A response that is only passed on cannot be resumed.
             Goal::Pass | Goal::Range => self.ends(id, Err(FetchError::Truncated)),
         }
@@ -138,7 +141,7 @@ impl Source {
         let Some(id) = self.asked(asked.0, asked.1) else {
             return cx.events.stale(Stale::PeerAnswer);
         };
-        self.does_not_lead(cx, id, asked.0, outcome);
+        self.does_not_lead(cx, id, asked.0, &outcome);
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         if pursuit.previous == Some(asked) {
             pursuit.previous = None;
@@ -163,19 +166,20 @@ impl Source {
         }
         pursuit.via = Upstream::Nobody;
         let (goal, for_peer) = (pursuit.quest.goal, pursuit.quest.ask.asker != Asker::Client);
+        let awaits_head = pursuit.awaits_head();
         self.asks.remove(&asked);
+        elsewhere::heed(cx, id, &outcome);
         let another = match goal {
             Goal::Object | Goal::Holes => outcome != Outcome::UnknownRecord,
-            Goal::Head => self.may_ask_another(cx, id),
-            Goal::Pass | Goal::Range => false,
+            Goal::Head | Goal::Pass | Goal::Range => awaits_head && self.may_ask_another(cx, id),
         };
         if another {
             // Another peer may know the record.
             return self.lose_upstream(cx, id);
         }
-        match error(outcome, for_peer) {
+        match error(&outcome, for_peer) {
             Some(error) => self.ends(id, Err(error)),
-            None if goal == Goal::Head => self.ask_next(cx, id),
+            None if awaits_head => self.ask_next(cx, id),
             // The gateway no longer has the record, or the response was only passed on and cannot
             // be resumed.
             None => self.ends(id, Err(FetchError::Truncated)),
@@ -201,15 +205,16 @@ impl Source {
 
     /// A peer has ended a request for a named object. If it gave nothing of the object, other peers
     /// are preferred next time.
-    fn does_not_lead(&mut self, cx: &mut Context, id: FetchId, peer: NodeId, outcome: Outcome) {
+    fn does_not_lead(&mut self, cx: &mut Context, id: FetchId, peer: NodeId, outcome: &Outcome) {
         let pursuit = cx.pursuits.get(&id);
         let Some((pursuit, name)) = pursuit.and_then(|it| Some((it, it.quest.ask.named?))) else {
             return;
         };
-        let in_vain = pursuit.quest.goal == Goal::Head || outcome == Outcome::NotCached;
+        let in_vain = pursuit.quest.goal == Goal::Head || *outcome == Outcome::NotCached;
         let Some(mesh) = &mut cx.mesh else { return };
-        if outcome == Outcome::NotCached {
-            mesh.holders.let_go(peer, &name);
+        if *outcome == Outcome::NotCached {
+            let hint = mesh.hint(&name);
+            mesh.holders.let_go(peer, &hint);
         }
         if in_vain {
             mesh.holders.failed(peer);
@@ -227,20 +232,24 @@ impl Source {
 
 /// What a peer's outcome says about the origin; `None` if nothing. An origin that the peer may not
 /// dial for this node may still be dialled for its own client.
-fn error(outcome: Outcome, for_peer: bool) -> Option<FetchError> {
+fn error(outcome: &Outcome, for_peer: bool) -> Option<FetchError> {
     match outcome {
         Outcome::Unresolved => Some(FetchError::Unresolved),
         Outcome::Unreachable => Some(FetchError::Unreachable),
         Outcome::TimedOut => Some(FetchError::TimedOut),
         Outcome::Malformed => Some(FetchError::Malformed),
         Outcome::Truncated => Some(FetchError::Truncated),
+        Outcome::Untrusted => Some(FetchError::Untrusted),
+        Outcome::NotTls => Some(FetchError::NotTls),
         Outcome::Forbidden if for_peer => Some(FetchError::Forbidden(Forbidden::Inward)),
         Outcome::Complete
         | Outcome::Forbidden
         | Outcome::Loop
         | Outcome::Busy
         | Outcome::UnknownRecord
-        | Outcome::NotCached => None,
+        | Outcome::NotCached
+        | Outcome::NotUnderstood
+        | Outcome::Elsewhere(_) => None,
     }
 }
 

@@ -12,18 +12,23 @@
 mod announce;
 mod ask;
 mod choose;
+pub mod detour;
+mod elsewhere;
 mod end;
 mod patience;
 mod rest;
 mod resume;
 pub mod select;
+mod token;
 
 use crate::context::Context;
 use crate::hasher::Map;
 use crate::input::{FetchError, FetchId};
+use crate::pursuits::detour::Detour;
 use crate::pursuits::{Goal, Pursuit, Quest, Upstream};
 use crate::timer::{self, Timer};
 use crate::transfers::incoming::Incoming;
+use detour::Detours;
 use select::Select;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -66,6 +71,8 @@ pub struct Source {
     dialling: Map<SocketAddr, Vec<FetchId>>,
     /// Transfers by the number of the range request for the rest of their body.
     range_requests: Map<FetchId, FetchId>,
+    /// Requests that origins send elsewhere.
+    pub detours: Detours,
     /// When to check the progress of requests to peers.
     pub look_at: Option<Instant>,
     requests: u32,
@@ -80,6 +87,7 @@ impl Source {
             asks: Map::default(),
             dialling: Map::default(),
             range_requests: Map::default(),
+            detours: Detours::default(),
             look_at: None,
             requests: 0,
             values: VecDeque::new(),
@@ -106,6 +114,7 @@ impl Source {
             sparing: quest.ask.peer_hops.sparing,
             via: Upstream::Next,
             tried: Vec::new(),
+            referred: None,
             previous: None,
             answered: false,
             lost_route_at: None,
@@ -113,9 +122,14 @@ impl Source {
             owed: 0,
             origin_raced: false,
             resumed: None,
+            detour: Detour::default(),
             quest,
         };
-        let is_for_origin = matches!(pursuit.quest.goal, Goal::Pass | Goal::Range);
+        let is_for_origin = match pursuit.quest.goal {
+            Goal::Pass => !pursuit.quest.ask.passes_by_peers(),
+            Goal::Range => true,
+            Goal::Head | Goal::Object | Goal::Holes => false,
+        };
         cx.pursuits.insert(id, pursuit);
         match is_for_origin {
             true => self.dial_origin(cx, id),

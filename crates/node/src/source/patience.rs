@@ -57,7 +57,7 @@ impl Source {
         }
         match pursuit.via {
             // What is only passed on cannot go on elsewhere.
-            Upstream::Nobody if pursuit.quest.goal == Goal::Pass => {}
+            Upstream::Nobody if pursuit.quest.goal == Goal::Pass && pursuit.answered => {}
             Upstream::Nobody => {
                 // Routes may have changed: those that failed are tried again.
                 pursuit.tried.clear();
@@ -85,6 +85,14 @@ impl Source {
         let awaits = match pursuit.quest.goal {
             Goal::Head => true,
             Goal::Object | Goal::Holes => in_flight || !pursuit.answered,
+            // It is not raced: if the peer cannot answer, another is asked in its place.
+            Goal::Pass if !pursuit.answered => {
+                let since = pursuit.moved;
+                if is_mute(cx, supplier, since) || waited > HEAD_TIMEOUT {
+                    self.lose_upstream(cx, id);
+                }
+                return;
+            }
             Goal::Pass | Goal::Range => return,
         };
         let is_asking = pursuit.quest.goal == Goal::Head;

@@ -345,7 +345,7 @@ impl Near {
         );
         match flow.fetch {
             // What only this site knows or may reach, the gateway reaches itself.
-            Some(fetch) if elsewhere && !flow.has_content && !fetch.tls => {
+            Some(fetch) if elsewhere && !flow.has_content => {
                 self.outputs.push_back(NearOutput::Past(FetchId(id), fetch, flow.granted));
             }
             _ => {
@@ -361,9 +361,6 @@ impl Near {
         for (id, flow) in std::mem::take(&mut self.flows) {
             let id = FetchId(id);
             self.outputs.push_back(match flow.fetch {
-                Some(fetch) if fetch.tls => {
-                    NearOutput::Origin(OriginInput::End(id, Err(FetchError::FarEndSilent)))
-                }
                 Some(fetch) if fetch.method.is_safe() && !flow.has_content => {
                     NearOutput::Past(id, fetch, flow.granted)
                 }

@@ -68,7 +68,7 @@ fn connect_is_a_tunnel_for_clients_of_the_proxy_alone() {
 #[test]
 fn what_is_not_asked_as_of_a_proxy_is_refused() {
     let mut net = Net::new();
-    for url in ["/a", "https://o.test/a", "ftp://o.test/a", "http://user@o.test/a"] {
+    for url in ["/a", "ftp://o.test/a", "http://user@o.test/a"] {
         let id = net.call(Call::get(url));
         net.settle();
         assert_eq!(net.client(id).status(), 400, "{url}");

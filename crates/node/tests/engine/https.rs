@@ -1,4 +1,4 @@
-//! `https` URLs of explicit clients, which the far end of the uplink fetches.
+//! `https` URLs of explicit clients: the driver is told to speak TLS, itself or by the far end of the uplink.
 
 use crate::net::{Call, Net, Options, Page};
 use http::Method;
@@ -8,28 +8,13 @@ const URL: &str = "https://o.test/a";
 const PLAIN: &str = "http://o.test/a";
 
 fn net() -> Net {
-    let mut net = Net::with(options());
+    let mut net = Net::new();
     net.origin.put(URL, Page::of(300_000).fresh(600).etag("a"));
     net
 }
 
-fn options() -> Options {
-    Options { has_far_end: true, ..Options::default() }
-}
-
 fn text(net: &Net, id: usize) -> String {
     String::from_utf8(net.client(id).content.clone()).expect("a sentence")
-}
-
-#[test]
-fn without_a_far_end_it_is_refused_and_connect_is_named() {
-    let mut net = Net::new();
-    let id = net.get(URL);
-    assert_eq!(net.client(id).status(), 400);
-    let told = text(&net, id);
-    assert!(told.contains("[uplink] far") && told.contains("CONNECT works as ever"), "{told}");
-    assert!(net.origin.seen.is_empty());
-    net.done();
 }
 
 #[test]
@@ -112,7 +97,7 @@ fn a_body_that_breaks_off_is_resumed_by_tls() {
 fn holes_of_a_stored_object_are_filled_by_tls() {
     let mut net = net();
     net.get(URL);
-    net.restart(&options());
+    net.restart(&Options::default());
     net.disk.corrupt = true;
     let id = net.get(URL);
     assert!(net.client(id).is_ok());
@@ -122,13 +107,9 @@ fn holes_of_a_stored_object_are_filled_by_tls() {
 }
 
 #[test]
-fn failures_of_the_far_end_and_of_tls_are_named() {
+fn failures_of_tls_are_named() {
     for (error, name, sentence) in [
-        (
-            FetchError::FarEndSilent,
-            "destination_unavailable",
-            "the far end of the uplink does not answer, and only it can fetch https",
-        ),
+        (FetchError::NoTls, "proxy_configuration_error", "no list of trusted CAs"),
         (FetchError::Untrusted, "tls_certificate_error", "certificate"),
         (FetchError::NotTls, "tls_protocol_error", "speaks no TLS"),
     ] {

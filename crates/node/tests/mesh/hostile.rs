@@ -505,6 +505,7 @@ fn who_breaks_off_in_mid_transfer_is_gone_around() {
     for outcome in [Outcome::Truncated, Outcome::Busy, Outcome::TimedOut, Outcome::Forbidden] {
         let mesh = served_all_the_same(between(|| {
             let (mut request, mut count) = (None, 0);
+            let outcome = outcome.clone();
             Box::new(move |said| match said {
                 Said::Message(Message::Head(its, _)) => {
                     request = Some(its);
@@ -512,7 +513,8 @@ fn who_breaks_off_in_mid_transfer_is_gone_around() {
                 }
                 Said::Chunk(..) => {
                     count += 1;
-                    let end = Message::End(request.expect("the head came first"), outcome);
+                    let request = request.expect("the head came first");
+                    let end = Message::End(request, outcome.clone());
                     match count {
                         1..6 => vec![said],
                         6 => vec![Said::Message(end)],

@@ -11,6 +11,7 @@ mod budget;
 mod crowded;
 mod datagrams;
 mod determinism;
+mod elsewhere;
 mod failures;
 mod fetching;
 mod freshness;

@@ -190,9 +190,12 @@ fn what_a_relay_says_of_a_failure_is_not_final() {
         Outcome::UnknownRecord,
         Outcome::Busy,
         Outcome::NotCached,
+        Outcome::NotUnderstood,
+        Outcome::Elsewhere(vec![]),
     ] {
+        let said = outcome.clone();
         let mut mesh = alone(move |_, message| match message {
-            Message::Get(ask) => vec![Said::Message(Message::End(ask.request, outcome))],
+            Message::Get(ask) => vec![Said::Message(Message::End(ask.request, said.clone()))],
             _ => Vec::new(),
         });
         let id = mesh.get(2, URL);

@@ -128,9 +128,9 @@ impl Fetches {
 
     /// The address to dial, if access rules permit it.
     fn address(&self, host: &Host, fetch: &Fetch) -> Result<SocketAddrV4, FetchError> {
-        // Only a far end would speak TLS to origins, and there is none.
+        // Simulated origins speak no TLS.
         if fetch.tls {
-            return Err(FetchError::FarEndSilent);
+            return Err(FetchError::NotTls);
         }
         let (addresses, port) = match &fetch.dial {
             Dial::Address(address) => (vec![address.ip()], address.port()),

@@ -27,6 +27,7 @@ pub fn table(routes: &mut Routes, station: usize, gateway: usize) -> RouteTable 
         gateway: Some(address(gateway)),
         metric: None,
         hops: u32::try_from(hops.len()).ok(),
+        address: Some(address(station)),
         source: RouteSource::Config,
     })
 }

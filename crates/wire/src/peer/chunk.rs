@@ -5,7 +5,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 4 | `HSCH` |
-//! | 1 | version: 1 |
+//! | 1 | version: 2 |
 //! | 32 | name |
 //! | 4 | total, big-endian |
 //! | 4 | offset, big-endian |
@@ -79,7 +79,7 @@ impl ChunkHead {
     /// longer than any profile allows; [`FrameError::Malformed`] if these bytes are not a head, or
     /// its numbers contradict each other.
     pub fn decode(bytes: &[u8; Self::LENGTH]) -> Result<Self, FrameError> {
-        let mut reader = Reader(bytes);
+        let mut reader = Reader::new(bytes);
         reader.opening(MARKER)?;
         let head = Self {
             name: ChunkId(reader.array()?),

@@ -1,15 +1,16 @@
 //! Encoding and decoding of all frames between peers.
 //!
-//! A frame has exactly one encoding, and the decoder accepts nothing else. The limits of a frame
-//! are in one place, [`Part::check`], which is applied both to what is received and to what is to
-//! be sent.
+//! What this version knows of a frame has exactly one encoding, and the decoder accepts nothing else. What it
+//! does not know is skipped, where a later version may add something, and reported ([`Reader::unknown`]). The
+//! limits of a frame are in one place, [`Part::check`], which is applied both to what is received and to what
+//! is to be sent.
 
 use thiserror::Error;
 
 use crate::varint;
 
 /// The version of the protocol between peers.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Why bytes are not a frame. The sender is always at fault, and its connection must be closed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -17,6 +18,9 @@ pub enum FrameError {
     /// The format's version is not ours.
     #[error("the peer speaks version {0} of the protocol")]
     Version(u8),
+    /// A connection of a kind that this version does not know.
+    #[error("the peer opened a connection of the unknown kind {0}")]
+    Kind(u8),
     /// Not a frame of this protocol.
     #[error("the peer sent a malformed frame")]
     Malformed,
@@ -54,25 +58,68 @@ pub(super) fn encode<T: Part>(frame: &T, length_max: usize) -> Option<Vec<u8>> {
     (out.len() <= length_max).then_some(out)
 }
 
-/// Reads exactly one frame.
+/// Reads exactly one frame, of which this version knows everything.
 pub(super) fn decode<T: Part>(bytes: &[u8], length_max: usize) -> Result<T, FrameError> {
-    if bytes.len() > length_max {
-        return Err(FrameError::TooLong);
-    }
-    let mut reader = Reader(bytes);
-    let frame = T::read(&mut reader)?;
-    sound(reader.0.is_empty())?;
-    frame.check()?;
+    let (frame, unknown) = receive(bytes, length_max)?;
+    sound(unknown == Unknown::Nothing)?;
     Ok(frame)
 }
 
-/// The bytes that are not decoded yet.
-pub(super) struct Reader<'a>(pub &'a [u8]);
+/// Reads one frame, and says whether a part of it was skipped.
+pub(super) fn receive<T: Part>(
+    bytes: &[u8],
+    length_max: usize,
+) -> Result<(T, Unknown), FrameError> {
+    at_most(bytes.len(), length_max)?;
+    let mut reader = Reader::new(bytes);
+    let frame = T::read(&mut reader)?;
+    frame.check()?;
+    reader.skip_rest();
+    Ok((frame, reader.unknown))
+}
 
-impl Reader<'_> {
+/// What of a frame this version does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unknown {
+    /// It knows all of it.
+    Nothing,
+    /// Something that could be skipped.
+    Optional,
+    /// Something without which the frame cannot be understood.
+    Required,
+}
+
+/// The bytes that are not decoded yet.
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+    /// The worst that was met so far.
+    pub unknown: Unknown,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, unknown: Unknown::Nothing }
+    }
+
+    /// Something was met that this version does not know.
+    pub fn meets(&mut self, unknown: Unknown) {
+        self.unknown = self.unknown.max(unknown);
+    }
+
+    /// Skips what follows the known fields, if anything does.
+    pub fn skip_rest(&mut self) {
+        if !std::mem::take(&mut self.rest).is_empty() {
+            self.meets(Unknown::Optional);
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
-        let (array, rest) = self.0.split_first_chunk().ok_or(FrameError::Malformed)?;
-        self.0 = rest;
+        let (array, rest) = self.rest.split_first_chunk().ok_or(FrameError::Malformed)?;
+        self.rest = rest;
         Ok(*array)
     }
 
@@ -98,15 +145,20 @@ impl Reader<'_> {
     }
 
     pub fn number<T: TryFrom<u64>>(&mut self) -> Result<T, FrameError> {
-        let number = varint::read(&mut self.0).ok_or(FrameError::Malformed)?;
+        let number = varint::read(&mut self.rest).ok_or(FrameError::Malformed)?;
         T::try_from(number).map_err(|_| FrameError::Malformed)
     }
 
     pub fn bytes(&mut self) -> Result<Vec<u8>, FrameError> {
         let length = self.number()?;
-        let (bytes, rest) = self.0.split_at_checked(length).ok_or(FrameError::Malformed)?;
-        self.0 = rest;
-        Ok(bytes.to_vec())
+        self.take(length).map(<[u8]>::to_vec)
+    }
+
+    /// The next bytes, as many as this.
+    pub fn take(&mut self, length: usize) -> Result<&'a [u8], FrameError> {
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or(FrameError::Malformed)?;
+        self.rest = rest;
+        Ok(bytes)
     }
 
     pub fn text(&mut self) -> Result<String, FrameError> {
@@ -116,7 +168,7 @@ impl Reader<'_> {
     pub fn list<T: Item>(&mut self) -> Result<Vec<T>, FrameError> {
         let count: usize = self.number()?;
         at_most(count, T::MOST)?;
-        sound(count <= self.0.len() / T::SHORTEST)?;
+        sound(count <= self.rest.len() / T::SHORTEST)?;
         (0..count).map(|_| T::read(self)).collect()
     }
 

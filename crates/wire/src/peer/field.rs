@@ -10,7 +10,7 @@
 use super::codec::{FrameError, Item, Part, Reader, sound, write_bytes};
 use super::get::Get;
 use super::message::Message;
-use crate::{ChunkId, NodeId, Oid};
+use crate::{ChunkId, Hint, NodeId};
 
 /// A header field: a name in lower case, and its value.
 ///
@@ -99,7 +99,7 @@ macro_rules! identifiers {
 identifiers!(
     ChunkId: at most Message::WANTS_MAX,
     NodeId: at most Get::VISITED_MAX,
-    Oid: at most Message::HELD_MAX
+    Hint: at most Message::HELD_MAX
 );
 
 fn is_name(name: &str) -> bool {

@@ -14,6 +14,7 @@
 //! | varint | credit |
 //! | varint, … | the URI's length, the URI |
 //! | varint, … | fields: their number, then each |
+//! | … | the [`Options`] |
 //!
 //! # Bytes of a want
 //!
@@ -32,6 +33,7 @@ use super::codec::{
 };
 use super::field::Field;
 use super::message::Request;
+use super::options::Options;
 use crate::varint;
 use crate::{ChunkId, NodeId, RecordId};
 
@@ -42,7 +44,7 @@ const HAVE: u8 = 1 << 3;
 const SPARING: u8 = 1 << 4;
 
 /// A request for an object (docs/protocol.md, "Messages").
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Get {
     /// The request's number.
     pub request: Request,
@@ -71,6 +73,8 @@ pub struct Get {
     /// The end-to-end fields of the client's request; at most
     /// [`Message::FIELDS_MAX`](super::Message::FIELDS_MAX).
     pub fields: Vec<Field>,
+    /// What else it demands.
+    pub options: Options,
 }
 
 impl Get {
@@ -123,6 +127,7 @@ impl Part for Get {
         varint::write(self.credit.into(), out);
         write_bytes(self.uri.as_bytes(), out);
         write_list(&self.fields, out);
+        self.options.write(out);
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
@@ -147,6 +152,7 @@ impl Part for Get {
             credit: reader.number()?,
             uri: reader.text()?,
             fields: reader.list()?,
+            options: Options::read(reader)?,
         })
     }
 
@@ -155,7 +161,8 @@ impl Part for Get {
         sound(!self.uri.is_empty())?;
         // The node that dials the origin writes it into the request line.
         check_line(&self.uri, Self::URI_MAX)?;
-        check_list(&self.fields)
+        check_list(&self.fields)?;
+        self.options.check()
     }
 }
 

@@ -12,27 +12,28 @@
 //! | 7 segment | request; signature, 64; length; the segment |
 //! | 8 opaque | request; the [`Opaque`] |
 //! | 9 bytes | request; offset; length; the bytes |
-//! | 10 end | request; outcome, 1 |
+//! | 10 end | request; the [`Outcome`] |
 //! | 11 credit | request; bytes; offset |
 //! | 12 want | request; their number; each [`Want`] |
 //! | 13 dont have | request; their number; names, 32 each |
 //! | 14 cancel | request |
-//! | 15 have, 16 withdraw | their number; names of published objects, 32 each |
+//! | 15 have, 16 withdraw | their number; short names of published objects, 8 each |
 //! | 17 cancel want | request; their number; names, 32 each |
 //!
-//! The type is one byte. A field without a stated size is a varint.
+//! The type is one byte. A field without a stated size is a varint. Bytes after these are skipped.
 
-use super::codec::{self, FrameError, Part, Reader, at_most, check_list, sound};
+use super::codec::{self, FrameError, Part, Reader, Unknown, at_most, check_list, sound};
 use super::codec::{write_bytes, write_list};
 use super::get::{Get, Want};
 use super::introduction::Hello;
-use super::response::{Head, Opaque, Outcome};
+use super::outcome::Outcome;
+use super::response::{Head, Opaque};
 use crate::varint;
-use crate::{ChunkId, Oid, Signature, Token};
+use crate::{ChunkId, Hint, Signature, Token};
 
 /// The number of a request on its control connection. The asker chooses it, counting up; no number
 /// is used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request(pub u32);
 
 /// One message: a byte for the type, then its fields.
@@ -117,15 +118,15 @@ pub enum Message {
     Cancel(Request),
     /// Published objects that the sender holds, or knows a holder of.
     ///
-    /// *Usage:* at most [`Message::HELD_MAX`] names. *Effects:* the receiver may send requests for
-    /// them to the sender. *Side effects:* none; the message is valid until a [`Message::Withdraw`],
-    /// or until the connection ends.
-    Have(Vec<Oid>),
+    /// *Usage:* at most [`Message::HELD_MAX`] short names. *Effects:* the receiver may send requests for
+    /// objects with these short names to the sender. *Side effects:* none; the message is valid until a
+    /// [`Message::Withdraw`], or until the connection ends.
+    Have(Vec<Hint>),
     /// Published objects that the sender no longer holds, and knows no holder of.
     ///
-    /// *Usage:* at most [`Message::HELD_MAX`] names. *Effects:* withdraws a [`Message::Have`].
+    /// *Usage:* at most [`Message::HELD_MAX`] short names. *Effects:* withdraws a [`Message::Have`].
     /// *Side effects:* none.
-    Withdraw(Vec<Oid>),
+    Withdraw(Vec<Hint>),
     /// Takes back the requests for units that the sender has meanwhile received elsewhere, usually
     /// by overhearing.
     ///
@@ -135,6 +136,22 @@ pub enum Message {
     /// them; a forgotten request is answered neither with chunk frames nor with a
     /// [`Message::DontHave`].
     CancelWant(Request, Vec<ChunkId>),
+}
+
+/// What a peer sent, by the rules for what this version does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// A message.
+    Message {
+        /// The message.
+        message: Message,
+        /// Whether a part of it is not known, and was skipped.
+        skipped: bool,
+    },
+    /// A message of a type that is not known. It is skipped.
+    UnknownType(u8),
+    /// A request that requires what is not known. It is answered with [`Outcome::NotUnderstood`].
+    NotUnderstood(Request),
 }
 
 impl Message {
@@ -159,7 +176,7 @@ impl Message {
         codec::encode(self, Self::LENGTH_MAX)
     }
 
-    /// Reads exactly one message.
+    /// Reads exactly one message, of which this version knows everything.
     ///
     /// # Errors
     ///
@@ -167,6 +184,30 @@ impl Message {
     pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
         codec::decode(bytes, Self::LENGTH_MAX)
     }
+
+    /// Reads a message that may be of a later version.
+    ///
+    /// # Errors
+    ///
+    /// Any input whose known part is not the encoding of a message within the limits.
+    pub fn receive(bytes: &[u8]) -> Result<Received, FrameError> {
+        match bytes.first() {
+            None => return Err(FrameError::Malformed),
+            Some(kind) if !Self::KINDS.contains(kind) => {
+                at_most(bytes.len(), Self::LENGTH_MAX)?;
+                return Ok(Received::UnknownType(*kind));
+            }
+            Some(_) => {}
+        }
+        let (message, unknown) = codec::receive::<Self>(bytes, Self::LENGTH_MAX)?;
+        Ok(match (unknown, message.request()) {
+            (Unknown::Required, Some(request)) => Received::NotUnderstood(request),
+            _ => Received::Message { message, skipped: unknown != Unknown::Nothing },
+        })
+    }
+
+    /// The types that are known.
+    const KINDS: std::ops::RangeInclusive<u8> = 1..=17;
 
     fn kind(&self) -> u8 {
         match self {
@@ -283,6 +324,7 @@ impl Part for Message {
             Self::Head(_, head) => head.check(),
             Self::Segment(_, _, segment) => at_most(segment.len(), Self::SEGMENT_MAX),
             Self::Opaque(_, opaque) => opaque.check(),
+            Self::End(_, outcome) => outcome.check(),
             Self::Bytes(_, offset, bytes) => {
                 at_most(bytes.len(), Self::BYTES_MAX)?;
                 sound(offset.checked_add(bytes.len() as u64).is_some())
@@ -290,12 +332,9 @@ impl Part for Message {
             Self::Want(_, wants) => check_list(wants),
             Self::DontHave(_, names) | Self::CancelWant(_, names) => check_list(names),
             Self::Have(names) | Self::Withdraw(names) => check_list(names),
-            Self::Token(_)
-            | Self::Ping(_)
-            | Self::Pong(_)
-            | Self::End(..)
-            | Self::Credit(..)
-            | Self::Cancel(_) => Ok(()),
+            Self::Token(_) | Self::Ping(_) | Self::Pong(_) | Self::Credit(..) | Self::Cancel(_) => {
+                Ok(())
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 4 | `HSPR` |
-//! | 1 | version: 1 |
+//! | 1 | version: 2 |
 //! | 1 | connection: 1 control, 2 data |
 //! | 1 | flags: bit 0 sealed; the others zero |
 //! | 1 | zero |
@@ -15,7 +15,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 2 | zeros, where a handshake message has its length |
-//! | 1 | 1 version, 2 mesh key, 3 identity, 4 busy, 5 token |
+//! | 1 | 1 version, 2 mesh key, 3 identity, 4 busy, 5 token, 6 kind |
 
 use super::codec::{FrameError, Reader, VERSION, sound};
 
@@ -61,15 +61,17 @@ impl Preamble {
     ///
     /// # Errors
     ///
-    /// [`FrameError::Version`] if the version is another, even if the other bytes are malformed;
-    /// [`FrameError::Malformed`] if these bytes are not a preamble.
+    /// [`FrameError::Version`] if the version is another, and else [`FrameError::Kind`] if the kind of connection
+    /// is not known, even if the bytes after it are malformed; [`FrameError::Malformed`] if these bytes are not a
+    /// preamble.
     pub fn decode(bytes: &[u8; Self::LENGTH]) -> Result<Self, FrameError> {
-        let mut reader = Reader(bytes);
+        let mut reader = Reader::new(bytes);
         reader.opening(MARKER)?;
         let connection = match reader.byte()? {
             1 => Connection::Control,
             2 => Connection::Data,
-            _ => return Err(FrameError::Malformed),
+            // Whatever its flags mean: a later version may define them with the kind.
+            other => return Err(FrameError::Kind(other)),
         };
         let sealed = reader.flags(SEALED)? & SEALED != 0;
         sound(reader.byte()? == 0)?;
@@ -94,6 +96,8 @@ crate::reasons! {
         Busy = "busy",
         /// The token for chunks is unknown, or was used before.
         Token = "token",
+        /// It does not know this kind of connection.
+        Kind = "kind",
     }
 }
 

@@ -1,4 +1,4 @@
-//! The beginning and the end of a response.
+//! The beginning of a response.
 //!
 //! # Bytes of a head
 //!
@@ -92,33 +92,6 @@ pub struct Opaque {
     pub status_line: String,
 }
 
-/// How a response ended: one byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The whole response was sent.
-    Complete = 0,
-    /// The origin's name has no address.
-    Unresolved = 1,
-    /// The access rules forbid dialling the origin.
-    Forbidden = 2,
-    /// The origin refuses connections, or its network cannot be reached.
-    Unreachable = 3,
-    /// The origin did not answer in time, or paused for too long.
-    TimedOut = 4,
-    /// The origin's response was not valid HTTP.
-    Malformed = 5,
-    /// The origin's connection ended before the response did.
-    Truncated = 6,
-    /// The node has already handled this request, or it has visited too many nodes.
-    Loop = 7,
-    /// The request was to continue a record that the node does not know.
-    UnknownRecord = 8,
-    /// The node has too many requests.
-    Busy = 9,
-    /// The request allowed only a stored response (`only-if-cached`), and there is none.
-    NotCached = 10,
-}
-
 impl Head {
     /// The bytes that are signed: the object's key, and all fields that do not change on the way.
     #[must_use]
@@ -207,37 +180,6 @@ impl Part for Opaque {
         check_status(self.status)?;
         check_list(&self.fields)?;
         check_line(&self.status_line, Message::STATUS_LINE_MAX)
-    }
-}
-
-impl Outcome {
-    const ALL: [Self; 11] = [
-        Self::Complete,
-        Self::Unresolved,
-        Self::Forbidden,
-        Self::Unreachable,
-        Self::TimedOut,
-        Self::Malformed,
-        Self::Truncated,
-        Self::Loop,
-        Self::UnknownRecord,
-        Self::Busy,
-        Self::NotCached,
-    ];
-}
-
-impl Part for Outcome {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.push(*self as u8);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
-        let code = reader.byte()?;
-        Self::ALL.into_iter().find(|it| *it as u8 == code).ok_or(FrameError::Malformed)
-    }
-
-    fn check(&self) -> Result<(), FrameError> {
-        Ok(())
     }
 }
 

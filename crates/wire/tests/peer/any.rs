@@ -7,12 +7,13 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use wire::peer::{
-    ChunkHead, Connection, Field, Gateway, Get, Head, Hello, Introduction, Message, Opaque,
-    Outcome, Preamble, Request, Resume, Selecting, Source, Want,
+    ByteRange, Capability, ChunkHead, Connection, Field, Gateway, Get, Head, Hello, Introduction,
+    Message, Opaque, Options, Outcome, Passed, Preamble, Request, Resume, Router, Selecting,
+    Source, Want,
 };
-use wire::{ChunkId, NodeId, Oid, PublicKey, RecordId, Signature, Token};
+use wire::{ChunkId, Digest, Hint, NodeId, PublicKey, RecordId, Signature, Token};
 
-const OUTCOMES: [Outcome; 11] = [
+const OUTCOMES: [Outcome; 14] = [
     Outcome::Complete,
     Outcome::Unresolved,
     Outcome::Forbidden,
@@ -24,6 +25,9 @@ const OUTCOMES: [Outcome; 11] = [
     Outcome::UnknownRecord,
     Outcome::Busy,
     Outcome::NotCached,
+    Outcome::NotUnderstood,
+    Outcome::Untrusted,
+    Outcome::NotTls,
 ];
 
 pub fn message() -> impl Strategy<Value = Message> {
@@ -40,8 +44,7 @@ pub fn message() -> impl Strategy<Value = Message> {
         (request(), opaque()).prop_map(|(request, it)| Message::Opaque(request, Box::new(it))),
         (request(), 0..=u64::MAX - Message::BYTES_MAX as u64, bytes(Message::BYTES_MAX))
             .prop_map(|(request, offset, bytes)| Message::Bytes(request, offset, bytes)),
-        (request(), proptest::sample::select(&OUTCOMES[..]))
-            .prop_map(|(request, outcome)| Message::End(request, outcome)),
+        (request(), outcome()).prop_map(|(request, outcome)| Message::End(request, outcome)),
         (request(), any::<u32>(), number()).prop_map(|(request, bytes, manifest_credit)| {
             Message::Credit(request, bytes, manifest_credit)
         }),
@@ -52,8 +55,8 @@ pub fn message() -> impl Strategy<Value = Message> {
         (request(), few(any::<[u8; 32]>().prop_map(ChunkId), Message::WANTS_MAX))
             .prop_map(|(request, names)| Message::CancelWant(request, names)),
         request().prop_map(Message::Cancel),
-        few(any::<[u8; 32]>().prop_map(Oid), Message::HELD_MAX).prop_map(Message::Have),
-        few(any::<[u8; 32]>().prop_map(Oid), Message::HELD_MAX).prop_map(Message::Withdraw),
+        few(any::<[u8; 8]>().prop_map(Hint), Message::HELD_MAX).prop_map(Message::Have),
+        few(any::<[u8; 8]>().prop_map(Hint), Message::HELD_MAX).prop_map(Message::Withdraw),
     ]
 }
 
@@ -99,10 +102,44 @@ fn hello() -> impl Strategy<Value = Hello> {
         any::<Ipv6Addr>().prop_map(|address| Gateway::At(IpAddr::V6(address))),
     ];
     // A character has at most four bytes.
-    ("\\PC{0,16}", any::<u8>(), gateway).prop_map(|(name, profile, gateway)| Hello {
-        name,
-        profile,
-        gateway,
+    let capabilities = proptest::collection::btree_set(any::<u32>(), 0..=Capability::COUNT_MAX);
+    let key = option::of(any::<[u8; 32]>().prop_map(PublicKey));
+    (
+        ("\\PC{0,16}", any::<u8>(), gateway, capabilities),
+        (option::of(any::<IpAddr>()), option::of(any::<u32>()), key),
+    )
+        .prop_map(|((name, profile, gateway, numbers), (address, hops, gateway_key))| {
+            let capabilities = numbers.into_iter().map(Capability).collect();
+            Hello { name, profile, gateway, capabilities, address, hops, gateway_key }
+        })
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    let router = (any::<[u8; 16]>(), option::of(any::<IpAddr>()), option::of(any::<u32>()))
+        .prop_map(|(id, address, cost)| Router { id: NodeId(id), address, cost });
+    prop_oneof![
+        proptest::sample::select(&OUTCOMES[..]),
+        vec(router, 0..=Router::COUNT_MAX).prop_map(Outcome::Elsewhere),
+    ]
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let passed = prop_oneof![Just(Passed::Get), Just(Passed::Head)];
+    let range = prop_oneof![
+        (number(), number()).prop_map(|(a, b)| ByteRange::Between(a.min(b), a.max(b))),
+        number().prop_map(ByteRange::From),
+        (1..=u64::MAX).prop_map(ByteRange::Last),
+    ];
+    let digest = prop_oneof![
+        any::<[u8; 32]>().prop_map(Digest::Sha256),
+        any::<[[u8; 32]; 2]>()
+            .prop_map(|halves| Digest::Sha512(halves.concat().try_into().expect("64 bytes"))),
+    ];
+    let passed = option::of((passed, option::of(range)));
+    let to = option::of(any::<[u8; 16]>().prop_map(NodeId));
+    (passed, to, any::<bool>(), option::of(digest)).prop_map(|(passed, to, follow, digest)| {
+        let (passed, range) = passed.map_or((None, None), |(method, range)| (Some(method), range));
+        Options { passed, range, to, follow, digest }
     })
 }
 
@@ -114,9 +151,9 @@ fn ask() -> impl Strategy<Value = Get> {
     (
         (request(), any::<u8>(), visited, any::<bool>(), any::<bool>()),
         (option::of(resume), option::of(have), any::<bool>(), number(), any::<u32>()),
-        ("http://[a-z/%é]{1,40}", fields()),
+        ("https?://[a-z/%é]{1,40}", fields(), options()),
     )
-        .prop_map(|(first, then, (uri, fields))| {
+        .prop_map(|(first, then, (uri, fields, options))| {
             let (request, hops, visited, merge, per_hop) = first;
             let (resume, have, sparing, manifest_credit, credit) = then;
             Get {
@@ -132,6 +169,7 @@ fn ask() -> impl Strategy<Value = Get> {
                 credit,
                 uri,
                 fields,
+                options,
             }
         })
 }

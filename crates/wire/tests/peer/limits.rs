@@ -1,10 +1,10 @@
 //! Frames that are refused, when received or about to be sent.
 
 use wire::peer::{
-    ChunkHead, FrameError, Gateway, Get, Hello, Introduction, Message, Opaque, Preamble, Request,
-    Source, Want,
+    ByteRange, Capability, ChunkHead, FrameError, Get, Hello, Introduction, Message, Opaque,
+    Outcome, Passed, Preamble, Received, Request, Router, Source, Want,
 };
-use wire::{ChunkId, NodeId, Oid, PublicKey, Signature, Token};
+use wire::{ChunkId, Hint, NodeId, PublicKey, Signature, Token};
 
 const REQUEST: Request = Request(1);
 
@@ -18,27 +18,21 @@ fn edge(within: &Message, beyond: &Message) {
 
 fn refused(bytes: &[u8], why: FrameError) {
     assert_eq!(Message::decode(bytes), Err(why), "{bytes:02x?}");
+    assert_eq!(Message::receive(bytes), Err(why), "{bytes:02x?}");
+}
+
+/// These bytes are this message, with something unknown that is skipped.
+fn skipped(bytes: &[u8], message: Message) {
+    assert_eq!(Message::receive(bytes), Ok(Received::Message { message, skipped: true }));
+    assert_eq!(Message::decode(bytes), Err(FrameError::Malformed), "it is not ours");
 }
 
 fn hello(name: &str) -> Hello {
-    Hello { name: name.into(), profile: 1, gateway: Gateway::Unknown }
+    Hello { name: name.into(), profile: 1, ..Hello::default() }
 }
 
 fn ask() -> Get {
-    Get {
-        request: REQUEST,
-        hops: 1,
-        visited: vec![],
-        merge: false,
-        per_hop: false,
-        resume: None,
-        have: None,
-        sparing: false,
-        manifest_credit: 0,
-        credit: 0,
-        uri: "http://a/".into(),
-        fields: vec![],
-    }
+    Get { request: REQUEST, hops: 1, uri: "http://a/".into(), ..Get::default() }
 }
 
 fn opaque() -> Opaque {
@@ -72,7 +66,7 @@ fn lengths() {
     let lost = |count| Message::DontHave(REQUEST, vec![ChunkId([1; 32]); count]);
     edge(&lost(256), &lost(257));
     for say in [Message::Have, Message::Withdraw] {
-        let held = |count| say(vec![Oid([1; 32]); count]);
+        let held = |count| say(vec![Hint([1; 8]); count]);
         edge(&held(256), &held(257));
     }
     let unwant = |count| Message::CancelWant(REQUEST, vec![ChunkId([1; 32]); count]);
@@ -88,6 +82,16 @@ fn lengths() {
     edge(&line(4 * 1024), &line(4 * 1024 + 1));
     let name = |length| Message::Hello(hello(&"a".repeat(length)));
     edge(&name(64), &name(65));
+    let able = |count| {
+        let capabilities = (0..count).map(Capability).collect();
+        Message::Hello(Hello { capabilities, ..hello("a") })
+    };
+    edge(&able(16), &able(17));
+    let elsewhere = |count| {
+        let router = Router { id: NodeId([1; 16]), address: None, cost: None };
+        Message::End(REQUEST, Outcome::Elsewhere(vec![router; count]))
+    };
+    edge(&elsewhere(4), &elsewhere(5));
     let wants = |count| {
         let want = Want { name: ChunkId([1; 32]), length: 1, missing: vec![] };
         Message::Want(REQUEST, vec![want; count])
@@ -121,8 +125,8 @@ fn texts() {
         let fields = vec![("a".into(), bad.to_vec())];
         assert_eq!(answering(|it| it.fields = fields).encode(), None, "{bad:?}");
     }
-    refused(&[1, 1, b'\n', 0, 0], FrameError::Malformed);
-    refused(&[1, 1, 0xff, 0, 0], FrameError::Malformed);
+    refused(&[1, 1, b'\n', 0, 0, 0, 0], FrameError::Malformed);
+    refused(&[1, 1, 0xff, 0, 0, 0, 0], FrameError::Malformed);
 }
 
 #[test]
@@ -165,8 +169,11 @@ fn what_a_liar_sends() {
     refused(&want(9, &[0, 1, 1, 9]), FrameError::Malformed);
     refused(&want(9, &[6, 7, 3, 4]), FrameError::Malformed);
     refused(&want(9, &[5, 6, 2, 9]), FrameError::Malformed);
-    refused(&[&[1, 65], &[b'a'; 65][..], &[1, 0]].concat(), FrameError::TooLong);
-    refused(&[5, 1, 0, 0, 0, 0, 0, 0, 0], FrameError::Malformed); // no URI
+    refused(&[&[1, 65], &[b'a'; 65][..], &[1, 0, 0, 0]].concat(), FrameError::TooLong);
+    refused(&[1, 0, 1, 0, 2, 5, 5, 0], FrameError::Malformed); // a capability twice
+    refused(&[1, 0, 1, 0, 2, 6, 5, 0], FrameError::Malformed); // out of order
+    refused(&[1, 0, 1, 0, 0, 3, 1, 2, 3, 4], FrameError::Malformed); // two families
+    refused(&[5, 1, 0, 0, 0, 0, 0, 0, 0, 0], FrameError::Malformed); // no URI
     assert!(Message::decode(&[8, 1, 0, 100, 1, 1, b'a', 1, b'b', 0]).is_ok());
     refused(&[8, 1, 0, 99, 0, 0], FrameError::Malformed);
     refused(&[8, 1, 0, 100, 1, 0, 1, b'b', 0], FrameError::Malformed); // no name
@@ -176,13 +183,68 @@ fn what_a_liar_sends() {
     refused(&bytes, FrameError::TooLong);
 }
 
+/// A get with these options: their number, and each as its bytes.
+fn with_options(options: &[u8]) -> Vec<u8> {
+    let mut bytes = Message::Get(Box::new(ask())).encode().expect("within the limits");
+    assert_eq!(bytes.pop(), Some(0), "it has no options");
+    bytes.extend(options);
+    bytes
+}
+
 #[test]
-fn what_is_unknown() {
+fn ranges_of_content() {
+    let part = |range| {
+        asking(|ask| {
+            ask.options.passed = Some(Passed::Get);
+            ask.options.range = Some(range);
+        })
+    };
+    edge(&part(ByteRange::Between(5, 5)), &part(ByteRange::Between(5, 4)));
+    edge(&part(ByteRange::Last(1)), &part(ByteRange::Last(0)));
+    let alone = asking(|ask| ask.options.range = Some(ByteRange::From(1)));
+    assert_eq!(alone.encode(), None, "only what is passed on has a part");
+    refused(&with_options(&[1, 3, 2, 1, 1]), FrameError::Malformed);
+}
+
+#[test]
+fn options_are_in_order_and_exact() {
+    refused(&with_options(&[2, 7, 0, 7, 0]), FrameError::Malformed);
+    refused(&with_options(&[2, 7, 0, 5, 0]), FrameError::Malformed);
+    refused(&with_options(&[1, 7, 1, 0]), FrameError::Malformed); // a value too long
+    refused(&with_options(&[1, 5, 1, 0]), FrameError::Malformed); // a value too short
+    refused(&with_options(&[1, 7]), FrameError::Malformed);
+    refused(&with_options(&[1, 9, 2, 0]), FrameError::Malformed); // an unknown one that is cut off
+    refused(&with_options(&[17]), FrameError::TooLong);
+}
+
+#[test]
+fn what_later_versions_may_add() {
+    for kind in [0, 18, 255] {
+        assert_eq!(Message::receive(&[kind, 1, 2]), Ok(Received::UnknownType(kind)));
+    }
+    skipped(&[14, 1, 9, 9], Message::Cancel(REQUEST));
+    skipped(&[1, 0, 1, 0, 0, 0, 7], Message::Hello(hello("")));
+    // Outcomes, with whatever fields they have.
+    skipped(&[10, 1, 99], Message::End(REQUEST, Outcome::NotUnderstood));
+    skipped(&[10, 1, 15, 3, 4], Message::End(REQUEST, Outcome::NotUnderstood));
+    // Options that may be skipped.
+    skipped(&with_options(&[1, 10, 2, 1, 2]), asking(|_| {}));
+    skipped(&with_options(&[2, 7, 0, 0x80, 2, 0]), asking(|ask| ask.options.follow = true));
+    skipped(&with_options(&[1, 8, 2, 3, 0]), asking(|_| {})); // a digest of another kind
+    // Options that may not: also values of a known one.
+    for options in [&[1, 9, 0][..], &[2, 7, 0, 9, 1, 5], &[1, 1, 1, 2], &[2, 1, 1, 0, 3, 1, 3]] {
+        let received = Message::receive(&with_options(options));
+        assert_eq!(received, Ok(Received::NotUnderstood(REQUEST)), "{options:?}");
+    }
+}
+
+#[test]
+fn what_is_unknown_where_nothing_may_be_added() {
     refused(&[], FrameError::Malformed);
-    refused(&[0], FrameError::Malformed);
-    refused(&[255, 1], FrameError::Malformed);
-    refused(&[10, 1, 11], FrameError::Malformed); // outcome
-    refused(&[1, 0, 1, 4], FrameError::Malformed); // gateway
+    assert_eq!(Message::decode(&[0]), Err(FrameError::Malformed));
+    assert_eq!(Message::decode(&[255, 1]), Err(FrameError::Malformed));
+    refused(&[1, 0, 1, 4, 0, 0], FrameError::Malformed); // gateway
+    refused(&[1, 0, 1, 0, 0, 16], FrameError::Malformed); // flags
     let mut bytes = Message::Get(Box::new(ask())).encode().expect("within the limits");
     bytes[4] = 0x20;
     refused(&bytes, FrameError::Malformed);
@@ -214,17 +276,20 @@ fn introductions() {
     let mut bytes = introduction(&"a".repeat(64)).encode().expect("within the limits");
     bytes.push(0);
     assert_eq!(Introduction::decode(&bytes), Err(FrameError::Malformed), "trailing");
+    let known = introduction(&"a".repeat(64));
+    assert_eq!(Introduction::receive(&bytes), Ok((known, true)));
 }
 
 #[test]
 fn preambles() {
     let decode = |bytes: &[u8; 8]| Preamble::decode(bytes).expect_err("refused");
-    assert_eq!(decode(b"HSPX\x01\x01\0\0"), FrameError::Malformed);
-    assert_eq!(decode(b"HSPR\x02\x09\xff\x01"), FrameError::Version(2));
-    assert_eq!(decode(b"HSPR\x01\0\0\0"), FrameError::Malformed);
-    assert_eq!(decode(b"HSPR\x01\x03\0\0"), FrameError::Malformed);
-    assert_eq!(decode(b"HSPR\x01\x01\x02\0"), FrameError::Malformed);
-    assert_eq!(decode(b"HSPR\x01\x01\0\x01"), FrameError::Malformed);
+    assert_eq!(decode(b"HSPX\x02\x01\0\0"), FrameError::Malformed);
+    assert_eq!(decode(b"HSPR\x01\x01\0\0"), FrameError::Version(1));
+    assert_eq!(decode(b"HSPR\x03\x09\xff\x01"), FrameError::Version(3));
+    assert_eq!(decode(b"HSPR\x02\0\0\0"), FrameError::Kind(0));
+    assert_eq!(decode(b"HSPR\x02\x03\xff\x01"), FrameError::Kind(3));
+    assert_eq!(decode(b"HSPR\x02\x01\x02\0"), FrameError::Malformed);
+    assert_eq!(decode(b"HSPR\x02\x01\0\x01"), FrameError::Malformed);
 }
 
 #[test]
@@ -244,7 +309,7 @@ fn heads_of_chunks() {
         ChunkHead { name: ChunkId([1; 32]), total: 1, offset: 0, length: 1, source: Source::Held };
     for (at, byte, why) in [
         (0, b'X', FrameError::Malformed),
-        (4, 0, FrameError::Version(0)),
+        (4, 1, FrameError::Version(1)),
         (49, 3, FrameError::Malformed),
     ] {
         let mut bytes = good.encode();

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use wire::peer::{ChunkHead, Introduction, Message, Preamble};
+use wire::peer::{ChunkHead, Introduction, Message, Preamble, Received};
 
 use crate::any;
 
@@ -55,12 +55,33 @@ proptest! {
             prop_assert!(matches!(message, Message::Want(..)), "{message:?}");
             return Ok(());
         };
-        prop_assert_eq!(Message::decode(&bytes), Ok(message));
+        prop_assert_eq!(Message::decode(&bytes), Ok(message.clone()));
         for end in ends(bytes.len()) {
-            prop_assert!(Message::decode(&bytes[..end]).is_err(), "cut at {end}");
+            prop_assert!(Message::receive(&bytes[..end]).is_err(), "cut at {end}");
         }
+        let skipped = bytes.len() < Message::LENGTH_MAX;
         let trailing = [&bytes[..], &[0]].concat();
         prop_assert!(Message::decode(&trailing).is_err());
+        if skipped {
+            let expected = Received::Message { message, skipped };
+            prop_assert_eq!(Message::receive(&trailing), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_received_whole_is_what_is_decoded(message in any::message(), damage in damage()) {
+        let Some(mut bytes) = message.encode() else { return Ok(()) };
+        spoil(&mut bytes, &damage);
+        let received = Message::receive(&bytes);
+        match Message::decode(&bytes) {
+            Ok(message) => {
+                prop_assert_eq!(received, Ok(Received::Message { message, skipped: false }));
+            }
+            Err(_) => {
+                let whole = matches!(received, Ok(Received::Message { skipped: false, .. }));
+                prop_assert!(!whole, "{received:?}");
+            }
+        }
     }
 
     #[test]
@@ -74,7 +95,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_refused_or_spelled_so(
-        kind in 0..16_u8,
+        kind in 0..20_u8,
         rest in proptest::collection::vec(any::<u8>(), 0..40),
     ) {
         let bytes = [&[kind], &rest[..]].concat();

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use wire::peer::{
-    ChunkHead, Connection, Gateway, Get, Head, Hello, Introduction, Message, Opaque, Outcome,
-    Preamble, Refusal, Request, Resume, Source, VERSION, Want, segment_signed,
+    ByteRange, Capability, ChunkHead, Connection, Gateway, Get, Head, Hello, Introduction, Message,
+    Opaque, Options, Outcome, Passed, Preamble, Refusal, Request, Resume, Router, Source, VERSION,
+    Want, segment_signed,
 };
-use wire::{ChunkId, NodeId, ObjectKey, Oid, PublicKey, RecordId, Signature, Token};
+use wire::{ChunkId, Digest, Hint, NodeId, ObjectKey, PublicKey, RecordId, Signature, Token};
 
 const REQUEST: Request = Request(300);
 
@@ -21,7 +22,7 @@ fn frozen<const N: usize>(message: &Message, expected: [&str; N]) {
 }
 
 fn hello(gateway: Gateway) -> Hello {
-    Hello { name: "ab".into(), profile: 1, gateway }
+    Hello { name: "ab".into(), profile: 1, gateway, ..Hello::default() }
 }
 
 fn head() -> Head {
@@ -42,11 +43,28 @@ fn head() -> Head {
 #[test]
 fn hellos() {
     let at = |address: &str| Gateway::At(address.parse::<IpAddr>().unwrap());
-    frozen(&Message::Hello(hello(Gateway::Unknown)), ["01", "026162", "01", "00"]);
-    frozen(&Message::Hello(hello(Gateway::Here)), ["01", "026162", "01", "01"]);
-    frozen(&Message::Hello(hello(at("10.0.0.1"))), ["01", "026162", "01", "02", "0a000001"]);
-    let v6 = ["01", "026162", "01", "03", "fe80", "000000000000", "0000000000000001"];
+    frozen(&Message::Hello(hello(Gateway::Unknown)), ["01", "026162", "01", "00", "00", "00"]);
+    frozen(&Message::Hello(hello(Gateway::Here)), ["01", "026162", "01", "01", "00", "00"]);
+    let v4 = ["01", "026162", "01", "02", "0a000001", "00", "00"];
+    frozen(&Message::Hello(hello(at("10.0.0.1"))), v4);
+    let v6 = ["01", "026162", "01", "03", "fe80", "000000000000", "0000000000000001", "00", "00"];
     frozen(&Message::Hello(hello(at("fe80::1"))), v6);
+    let full = Hello {
+        capabilities: vec![Capability::HTTPS, Capability(300)],
+        address: "10.0.0.2".parse().ok(),
+        hops: Some(130),
+        gateway_key: Some(PublicKey([0x33; 32])),
+        ..hello(Gateway::Here)
+    };
+    let key = "33".repeat(32);
+    let expected = ["01", "026162", "01", "01", "0201ac02", "0d", "0a000002", "8201", &key];
+    frozen(&Message::Hello(full.clone()), expected);
+    let at_v6 = Hello { address: "fe80::1".parse().ok(), hops: None, gateway_key: None, ..full };
+    let expected =
+        ["01", "026162", "01", "01", "0201ac02", "02", "fe80", "000000000000", "0000000000000001"];
+    frozen(&Message::Hello(at_v6), expected);
+    let numbers = Capability::ALL.map(|it| it.0);
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
 }
 
 #[test]
@@ -72,6 +90,7 @@ fn asks() {
         credit: 65_536,
         uri: "http://a/".into(),
         fields: vec![("te".into(), b"x".to_vec())],
+        options: Options::default(),
     };
     let expected = [
         "05",
@@ -90,6 +109,7 @@ fn asks() {
         "01",                 // one field
         "027465",             // te
         "0178",               // x
+        "00",                 // no options
     ];
     frozen(&Message::Get(Box::new(ask)), expected);
     let plain = Get {
@@ -105,9 +125,47 @@ fn asks() {
         credit: 0,
         uri: "a".into(),
         fields: vec![],
+        options: Options::default(),
     };
-    let expected = ["05", "00", "00", "00", "0a", &"66".repeat(16), "00", "00", "0161", "00"];
+    let expected = ["05", "00", "00", "00", "0a", &"66".repeat(16), "00", "00", "0161", "00", "00"];
     frozen(&Message::Get(Box::new(plain)), expected);
+}
+
+#[test]
+fn options() {
+    // Type, request, hops, visited, flags, both credits, a URI, no fields.
+    let bare = ["05", "00", "00", "00", "00", "00", "00", "0161", "00"].concat();
+    let asking =
+        |options| Message::Get(Box::new(Get { uri: "a".into(), options, ..Get::default() }));
+    let with = |options, expected: &[&str]| {
+        frozen(&asking(options), [&bare[..], &expected.concat()]);
+    };
+    let all = Options {
+        passed: Some(Passed::Get),
+        range: Some(ByteRange::Between(5, 300)),
+        to: Some(NodeId([0x11; 16])),
+        follow: true,
+        digest: Some(Digest::Sha256([0x77; 32])),
+    };
+    let expected = [
+        "05",             // five options
+        "010100",         // passed: GET
+        "03040005ac02",   // range: between 5 and 300
+        "0510",           // to:
+        &"11".repeat(16), // this node
+        "0700",           // follow
+        "082101",         // digest: SHA-256
+        &"77".repeat(32),
+    ];
+    with(all, &expected);
+    let passed = Some(Passed::Head);
+    let from = Options { passed, range: Some(ByteRange::From(128)), ..Options::default() };
+    with(from, &["02", "010101", "0303018001"]);
+    let last = Options { passed, range: Some(ByteRange::Last(1)), ..Options::default() };
+    with(last, &["02", "010101", "03020201"]);
+    let digest = Some(Digest::Sha512([0x88; 64]));
+    let long = Options { digest, ..Options::default() };
+    with(long, &["01", "084102", &"88".repeat(64)]);
 }
 
 #[test]
@@ -195,10 +253,25 @@ fn ends() {
         (Outcome::UnknownRecord, "08"),
         (Outcome::Busy, "09"),
         (Outcome::NotCached, "0a"),
+        (Outcome::NotUnderstood, "0b"),
+        (Outcome::Elsewhere(vec![]), "0c00"),
+        (Outcome::Untrusted, "0d"),
+        (Outcome::NotTls, "0e"),
     ];
     for (outcome, code) in outcomes {
         frozen(&Message::End(REQUEST, outcome), ["0a", "ac02", code]);
     }
+    let id = NodeId([0x11; 16]);
+    let routers = vec![
+        Router { id, address: "10.0.0.1".parse().ok(), cost: Some(96) },
+        Router { id, address: None, cost: None },
+        Router { id, address: "fe80::1".parse().ok(), cost: None },
+    ];
+    let id = "11".repeat(16);
+    let v6 = "fe800000000000000000000000000001";
+    let expected =
+        ["0a", "ac02", "0c", "03", &id, "05", "0a000001", "60", &id, "00", &id, "02", v6];
+    frozen(&Message::End(REQUEST, Outcome::Elsewhere(routers)), expected);
     let expected = ["0e", "ffffffff0f"];
     frozen(&Message::Cancel(Request(u32::MAX)), expected);
 }
@@ -230,8 +303,8 @@ fn wants() {
 
 #[test]
 fn holders() {
-    let names = vec![Oid([0x77; 32]), Oid([0x88; 32])];
-    let listed = [&"77".repeat(32), &"88".repeat(32)].map(|name| name.clone()).concat();
+    let names = vec![Hint([0x77; 8]), Hint([0x88; 8])];
+    let listed = ["77".repeat(8), "88".repeat(8)].concat();
     frozen(&Message::Have(names.clone()), ["0f", "02", &listed]);
     frozen(&Message::Withdraw(names), ["10", "02", &listed]);
 }
@@ -244,8 +317,18 @@ fn introductions() {
         token: Token([0x55; 16]),
         hello: hello(Gateway::Here),
     };
-    let expected =
-        [&"33".repeat(32), &"44".repeat(64), &"55".repeat(16), "02", "6162", "01", "01"].concat();
+    let expected = [
+        &"33".repeat(32),
+        &"44".repeat(64),
+        &"55".repeat(16),
+        "02",
+        "6162",
+        "01",
+        "01",
+        "00",
+        "00",
+    ]
+    .concat();
     let bytes = introduction.encode().expect("within the limits");
     assert_eq!(hex(&bytes), expected);
     assert_eq!(Introduction::decode(&bytes), Ok(introduction));
@@ -253,16 +336,22 @@ fn introductions() {
 
 #[test]
 fn preambles_and_refusals() {
-    assert_eq!(VERSION, 1);
+    assert_eq!(VERSION, 2);
     let control = Preamble { connection: Connection::Control, sealed: true };
-    assert_eq!(hex(&control.encode()), "4853505201010100");
+    assert_eq!(hex(&control.encode()), "4853505202010100");
     let data = Preamble { connection: Connection::Data, sealed: false };
-    assert_eq!(hex(&data.encode()), "4853505201020000");
-    let refusals =
-        [Refusal::Version, Refusal::MeshKey, Refusal::Identity, Refusal::Busy, Refusal::Token];
-    assert_eq!(refusals.map(Refusal::code), [1, 2, 3, 4, 5]);
-    assert_eq!([1, 2, 3, 4, 5].map(Refusal::from_code), refusals.map(Some));
-    assert_eq!([0, 6, 255].map(Refusal::from_code), [None; 3]);
+    assert_eq!(hex(&data.encode()), "4853505202020000");
+    let refusals = [
+        Refusal::Version,
+        Refusal::MeshKey,
+        Refusal::Identity,
+        Refusal::Busy,
+        Refusal::Token,
+        Refusal::Kind,
+    ];
+    assert_eq!(refusals.map(Refusal::code), [1, 2, 3, 4, 5, 6]);
+    assert_eq!([1, 2, 3, 4, 5, 6].map(Refusal::from_code), refusals.map(Some));
+    assert_eq!([0, 7, 255].map(Refusal::from_code), [None; 3]);
 }
 
 #[test]
@@ -276,7 +365,7 @@ fn heads_of_chunks() {
     };
     let expected = [
         "48534348",
-        "01",             // HSCH, version
+        "02",             // HSCH, version
         &"99".repeat(32), // name
         "00002000",       // total
         "00000100",       // offset

@@ -31,7 +31,7 @@ fn two_nodes_meet_and_talk() {
             assert_eq!(peers.hello(ids[1 - node]), Some(&hello(name)));
             assert_eq!(peers.at(address(1 - node).ip()), Some(ids[1 - node]));
             let infos = peers.list(net.now);
-            assert_eq!((infos.len(), infos[0].name.as_str()), (1, name));
+            assert_eq!((infos.len(), infos[0].hello.name.as_str()), (1, name));
             assert!(infos[0].in_bytes > 100 && infos[0].out_bytes > 100);
             let message = Message::Cancel(Request(9));
             assert!(net.with(node, |it, now| it.send(now, ids[1 - node], &message)));
@@ -104,7 +104,7 @@ fn a_version_that_is_not_known_is_refused_in_clear() {
     let link = LinkId(1);
     peers.handle(at(0), LinkInput::Accepted(link, address(9)));
     peers.handle(at(0), LinkInput::Room(link, 100));
-    let preamble = Bytes::from_static(b"HSPR\x02\x01\x00\x00 whatever follows");
+    let preamble = Bytes::from_static(b"HSPR\x01\x01\x00\x00 whatever follows");
     peers.handle(at(0), LinkInput::Received(link, preamble));
     let outputs: Vec<_> = std::iter::from_fn(|| peers.poll_output()).collect();
     let is_refusal =

@@ -3,20 +3,26 @@
 use super::{branches, fetch, miss};
 use crate::net::{Call, Forged, Mesh, Page, Plan, Play, Said, author, chunk, noise};
 use bytes::Bytes;
+use node::{OPEN_KEY, named};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::peer::{Message, Opaque, Outcome, Preamble, Request};
-use wire::{Oid, RecordId, Token};
+use wire::{Hint, Oid, RecordId, Token};
 
 const LENGTH: usize = 300_000;
+
+/// The short name of an object in a mesh without a key.
+fn short(name: &Oid) -> Hint {
+    named::hint(name, &named::hint_key(&OPEN_KEY))
+}
 
 /// 3 publishes an object, and 4, which claims to have it too, lies; 0 asks for it.
 fn rivals(name: Oid, play: Play) -> Mesh {
     let mut mesh = branches(&Plan::default());
     mesh.start_liar(4, play);
     // First come, first asked.
-    mesh.liar_says(4, 0, vec![Message::Have(vec![name])]);
+    mesh.liar_says(4, 0, vec![Message::Have(vec![short(&name)])]);
     mesh.pass_seconds(1);
     assert_eq!(mesh.report(0).hints, 1);
     mesh
@@ -185,11 +191,7 @@ fn a_flood_of_hints_is_bounded_and_leaves_the_others_theirs() {
     let name = mesh.publish(3, Page::new(body.clone()));
     mesh.start_liar(4, author(|_, _| Vec::new()));
     let some = |from: usize| {
-        let name = |number: usize| {
-            let mut bytes = [9; 32];
-            bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
-            Oid(bytes)
-        };
+        let name = |number: usize| Hint((number as u64).to_be_bytes());
         Message::Have((from..from + Message::HELD_MAX).map(name).collect())
     };
     for hundred in 0..10 {
@@ -223,9 +225,9 @@ fn two_that_lead_to_each_other_lead_nowhere_and_that_is_said() {
             _ => Vec::new(),
         }),
     );
-    mesh.liar_says(4, 0, vec![Message::Have(vec![name])]);
+    mesh.liar_says(4, 0, vec![Message::Have(vec![short(&name)])]);
     mesh.pass_seconds(1);
-    let id = mesh.get(2, &node::named::uri(&name));
+    let id = mesh.get(2, &named::uri(&name));
     assert_eq!(mesh.client(id).status(), 504);
     mesh.kill(4);
     mesh.done();
@@ -248,7 +250,7 @@ fn crowd(answer: fn(Request) -> Vec<Said>) -> [u32; 2] {
             _ => Vec::new(),
         });
         mesh.start_liar(liar, play);
-        mesh.liar_says(liar, 0, vec![Message::Have(names.to_vec())]);
+        mesh.liar_says(liar, 0, vec![Message::Have(names.iter().map(short).collect())]);
     }
     mesh.pass_seconds(1);
     assert_eq!(mesh.report(0).hints, 10);
@@ -311,10 +313,10 @@ fn a_false_head_does_not_cost_the_true_holder_that_is_slow() {
     let body = noise(1, LENGTH);
     let name = mesh.publish(1, Page::new(body.clone()));
     mesh.start_liar(2, liar(body.clone(), |forged| forged.head.status = 404));
-    mesh.liar_says(2, 0, vec![Message::Have(vec![name])]);
+    mesh.liar_says(2, 0, vec![Message::Have(vec![short(&name)])]);
     mesh.pass_seconds(1);
     mesh.cut(0, 1);
-    let id = mesh.call(0, Call::get(&node::named::uri(&name)));
+    let id = mesh.call(0, Call::get(&named::uri(&name)));
     mesh.pass_seconds(8);
     assert!(mesh.has_expelled(0, 2));
     assert!(mesh.client(id).end.is_none(), "{:?}", mesh.client(id).head);
@@ -351,9 +353,9 @@ fn early(units: std::ops::Range<usize>, length: usize) -> (Mesh, usize, Bytes, V
         }
     });
     mesh.start_liar(1, play);
-    mesh.liar_says(1, 0, vec![Message::Have(vec![name])]);
+    mesh.liar_says(1, 0, vec![Message::Have(vec![short(&name)])]);
     mesh.pass_seconds(1);
-    let id = mesh.call(0, Call::get(&node::named::uri(&name)));
+    let id = mesh.call(0, Call::get(&named::uri(&name)));
     mesh.pass_seconds(2);
     let request = request.get().expect("it was asked");
     let told = forged.told(request).into_iter().filter_map(|said| match said {

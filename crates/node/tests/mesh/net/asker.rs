@@ -36,15 +36,11 @@ pub fn ask(number: u32, url: &str) -> Get {
     Get {
         request: Request(number),
         hops: 8,
-        visited: Vec::new(),
         merge: true,
         per_hop: true,
-        resume: None,
-        have: None,
-        sparing: false,
         manifest_credit: 512 * 1024,
         credit: 16 * 1024,
         uri: url.into(),
-        fields: Vec::new(),
+        ..Get::default()
     }
 }

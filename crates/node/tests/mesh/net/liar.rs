@@ -21,7 +21,8 @@ pub struct Liar {
 impl Liar {
     pub fn new(config: &MeshConfig, seed: [u8; 32], play: Play) -> Self {
         let profile = content::Profile::DEFAULT.id;
-        let hello = Hello { name: "liar".into(), profile, gateway: Gateway::At(address(0)) };
+        let name = "liar".into();
+        let hello = Hello { name, profile, gateway: Gateway::At(address(0)), ..Hello::default() };
         Self { peers: Peers::new(config, hello, seed), play }
     }
 

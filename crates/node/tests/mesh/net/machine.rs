@@ -100,12 +100,12 @@ impl Plan {
             memory_bytes: options.memory_bytes,
             profile: content::Profile::DEFAULT,
             object_bytes_max: options.object_bytes_max,
+            undecided_bytes_max: options.undecided_bytes_max,
             allow: Vec::new(),
             access: self.access(),
             built: Date::from_unix(BEGIN.as_unix() - 1000),
             mesh: Some(self.mesh(node)),
-            has_far_end: options.has_far_end,
-            classes: std::sync::Arc::default(),
+            reach: options.reach.clone(),
         }
     }
 }
@@ -270,6 +270,7 @@ pub fn via(next_hop: usize, gateway: Option<usize>, hops: u32) -> RouteTable {
         gateway: gateway.map(address),
         metric: None,
         hops: Some(hops),
+        address: None,
         source: RouteSource::Babeld,
     })
 }
