@@ -8,7 +8,7 @@ mod world;
 
 use std::process::Stdio;
 
-use registries::{Fork, PROXY, Single, missing};
+use registries::{Fork, MIRROR, PROXY, Single, missing};
 use sha2::{Digest as _, Sha256};
 use world::network::{self, CLIENT, ORIGIN};
 use world::{Curl, Reply, assert_same, sh, skipped, wait_until};
@@ -190,6 +190,17 @@ fn an_archive_without_validators_is_fetched_once() {
         assert!(router.cost_of_apt(&explicit) > 3_000_000);
         assert_eq!(router.cost_of_apt(&explicit), 0, "by the explicit proxy");
         assert_eq!(router.cost_of_apt(&[("PLAIN", "1")]), 0, "intercepted");
+    });
+}
+
+#[test]
+fn a_package_that_is_not_what_its_list_promises_is_not_kept() {
+    with("apt-get", "a_package_that_is_not_what_its_list_promises_is_not_kept", || {
+        let router = Single::start();
+        let path = "/apt/deb.debian.org/debian/pool/main/w/wrong-digest/wrong-digest_1.0_all.deb";
+        // apt-get fetches the list of packages by its digest.
+        router.cost_of_apt(&[("MIRROR", MIRROR)]);
+        never_whole(&router, path, "deb.debian.org");
     });
 }
 

@@ -15,7 +15,7 @@ mod fork;
 mod single;
 
 pub use fork::Fork;
-pub use single::{PROXY, Single};
+pub use single::{MIRROR, PROXY, Single};
 
 /// A public address of the origin's machine: all registries have it.
 const ADDRESS: &str = "198.51.100.2";

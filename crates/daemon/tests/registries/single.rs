@@ -5,7 +5,7 @@ use crate::world::network::CLIENT;
 use crate::world::{Curl, Hearsay, Reply, World};
 
 /// The addresses of the mirror and of the explicit proxy.
-const MIRROR: &str = "http://10.1.0.1:3142";
+pub const MIRROR: &str = "http://10.1.0.1:3142";
 pub const PROXY: &str = "http://10.1.0.1:3128";
 
 /// Hosts of the registries that are in no table.
