@@ -38,6 +38,8 @@ pub struct IndexReader {
 }
 
 enum Form {
+    /// Nothing was read, and the name does not say its form.
+    Unknown(Box<Sink>),
     Plain(Box<Sink>),
     Gzip(Box<MultiGzDecoder<Sink>>),
     Xz(Box<Xz>),
@@ -81,9 +83,9 @@ impl IndexReader {
         let fields = Fields::new(records, Url { path: folder, ..url });
         let sink = Sink { fields, promises: Promises::default(), room: SIZE_MAX };
         let form = match path.last().rsplit_once('.') {
-            Some((_, "gz")) => Form::Gzip(Box::new(MultiGzDecoder::new(sink))),
-            Some((_, "xz")) => Form::Xz(Box::new(Xz::new(sink))),
-            _ => Form::Plain(Box::new(sink)),
+            Some((_, "gz")) => Form::gzip(sink),
+            Some((_, "xz")) => Form::xz(sink),
+            _ => Form::Unknown(Box::new(sink)),
         };
         Some(Self { form, read: 0 })
     }
@@ -92,6 +94,7 @@ impl IndexReader {
     pub fn feed(&mut self, bytes: &[u8], promises: &mut Promises) {
         self.read += bytes.len() as u64;
         let read = self.read;
+        self.form.settle(bytes);
         let Some(sink) = self.form.sink() else { return };
         std::mem::swap(&mut sink.promises, promises);
         let is_well = self.form.feed(bytes);
@@ -106,9 +109,28 @@ impl IndexReader {
 }
 
 impl Form {
+    fn gzip(sink: Sink) -> Self {
+        Self::Gzip(Box::new(MultiGzDecoder::new(sink)))
+    }
+
+    fn xz(sink: Sink) -> Self {
+        Self::Xz(Box::new(Xz::new(sink)))
+    }
+
+    /// The first byte shows the form: no list of fields begins with that of gzip (RFC 1952 §2.3.1) or of xz.
+    fn settle(&mut self, bytes: &[u8]) {
+        let Some(first) = bytes.first() else { return };
+        *self = match (std::mem::replace(self, Self::GivenUp), first) {
+            (Self::Unknown(sink), 0x1f) => Self::gzip(*sink),
+            (Self::Unknown(sink), 0xfd) => Self::xz(*sink),
+            (Self::Unknown(sink), _) => Self::Plain(sink),
+            (known, _) => known,
+        };
+    }
+
     fn sink(&mut self) -> Option<&mut Sink> {
         match self {
-            Self::Plain(sink) => Some(sink),
+            Self::Plain(sink) | Self::Unknown(sink) => Some(sink),
             Self::Gzip(decoder) => Some(decoder.get_mut()),
             Self::Xz(xz) => Some(&mut xz.sink),
             Self::GivenUp => None,
@@ -117,7 +139,7 @@ impl Form {
 
     fn feed(&mut self, bytes: &[u8]) -> bool {
         match self {
-            Self::Plain(sink) => sink.write_all(bytes).is_ok(),
+            Self::Plain(sink) | Self::Unknown(sink) => sink.write_all(bytes).is_ok(),
             // Without the flush, the decoder keeps its last output back.
             Self::Gzip(decoder) => decoder.write_all(bytes).and_then(|()| decoder.flush()).is_ok(),
             Self::Xz(xz) => xz.feed(bytes).is_some(),

@@ -33,7 +33,7 @@ pub struct Verdict {
     pub kind: Kind,
     /// How long responses are kept.
     pub keep: Keep,
-    /// The form of an index that promises digests of other files; only of content that changes.
+    /// The form of an index that promises digests of other files.
     pub index: Option<IndexFormat>,
 }
 

@@ -73,10 +73,12 @@ fn packages_promise_files_below_the_root_in_any_form() {
         ("Packages.gz", gzip(PACKAGES.as_bytes())),
         ("Packages.xz", XZ.to_vec()),
     ] {
-        let path = format!("{folder}/{name}");
-        check_packages(&read(IndexFormat::AptPackages, &path, &[&bytes]));
-        let pieces: Vec<_> = bytes.chunks(1).collect();
-        check_packages(&read(IndexFormat::AptPackages, &path, &pieces));
+        // By its digest, the name does not say the form.
+        for path in [format!("{folder}/{name}"), format!("{folder}/by-hash/SHA256/{ONE}")] {
+            check_packages(&read(IndexFormat::AptPackages, &path, &[&bytes]));
+            let pieces: Vec<_> = bytes.chunks(1).collect();
+            check_packages(&read(IndexFormat::AptPackages, &path, &pieces));
+        }
     }
 }
 

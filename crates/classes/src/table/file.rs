@@ -22,7 +22,7 @@ const NAME_MAX: usize = 32;
 /// The keys of each part of a table.
 const TOP: [&str; 7] = ["name", "hosts", "proof", "redirects", "mirror", "immutable", "changing"];
 const MIRROR: [&str; 3] = ["upstream", "files", "plain"];
-const IMMUTABLE: [&str; 5] = ["paths", "except", "query", "digest", "keep"];
+const IMMUTABLE: [&str; 6] = ["paths", "except", "query", "digest", "index", "keep"];
 const CHANGING: [&str; 7] = ["paths", "except", "query", "lifetime", "stale", "index", "keep"];
 
 #[derive(Deserialize)]
@@ -60,6 +60,7 @@ struct Immutable {
     #[serde(default)]
     query: bool,
     digest: Option<Spanned<String>>,
+    index: Option<Spanned<String>>,
     keep: Option<Spanned<String>>,
 }
 
@@ -193,7 +194,7 @@ impl Source<'_> {
             has_digest: digest.transpose()?.is_some(),
             kind: Kind::Immutable { digest: None },
             keep: self.keep(it.keep.as_ref())?,
-            index: None,
+            index: self.index(it.index.as_ref())?,
         })
     }
 
@@ -201,8 +202,6 @@ impl Source<'_> {
         let expected = "expected a time such as 30s, 5m, 12h or 30d";
         let lifetime = self.value(&it.lifetime, expected, seconds)?;
         let stale = self.value(&it.stale, expected, seconds)?;
-        let expected = "expected \"apt-release\", \"apt-packages\" or \"openwrt-packages\"";
-        let index = it.index.as_ref().map(|it| self.value(it, expected, index));
         Ok(Rule {
             paths: self.paths(&it.paths)?,
             except: self.paths(&it.except)?,
@@ -210,7 +209,7 @@ impl Source<'_> {
             has_digest: false,
             kind: Kind::Changing { lifetime, stale },
             keep: self.keep(it.keep.as_ref())?,
-            index: index.transpose()?,
+            index: self.index(it.index.as_ref())?,
         })
     }
 
@@ -223,6 +222,11 @@ impl Source<'_> {
     fn paths(&self, texts: &Texts) -> Result<Vec<PathPattern>, Problem> {
         let expected = "expected a path such as /simple/*/ or **/pool/**/*.deb";
         self.values(texts, expected, PathPattern::new)
+    }
+
+    fn index(&self, text: Option<&Spanned<String>>) -> Result<Option<IndexFormat>, Problem> {
+        let expected = "expected \"apt-release\", \"apt-packages\" or \"openwrt-packages\"";
+        text.map(|it| self.value(it, expected, index)).transpose()
     }
 
     fn keep(&self, text: Option<&Spanned<String>>) -> Result<Keep, Problem> {

@@ -152,6 +152,9 @@ fn indexes_say_their_form_and_updates_are_always_kept() {
     assert_eq!(index(&format!("{apt}/InRelease")), Some(IndexFormat::AptRelease));
     let packages = format!("{apt}/main/binary-amd64/Packages.xz");
     assert_eq!(index(&packages), Some(IndexFormat::AptPackages));
+    let by_hash = format!("{apt}/main/binary-amd64/by-hash/SHA256/{HEX}");
+    assert_eq!(index(&by_hash), Some(IndexFormat::AptPackages));
+    assert_eq!(index(&by_hash.replace("binary-amd64", "i18n")), None);
     let opkg = "http://downloads.openwrt.org/releases/23.05.3/packages/x86_64/base/Packages.gz";
     assert_eq!(index(opkg), Some(IndexFormat::OpenwrtPackages));
     let steam = "http://cache1.steamcontent.com/depot/228981/chunk/0a";
@@ -236,7 +239,7 @@ fn problems_name_file_line_and_what_to_do() {
         ("name = \"a\"\nhost = []".into(), "x.toml:2: unknown key `host`: did you mean `hosts`?"),
         (
             "name = \"a\"\n[[immutable]]\npaths = []\nlifetime = \"1d\"".into(),
-            "x.toml:4: unknown key `lifetime` in [immutable]: known here: paths, except, query, digest, keep",
+            "x.toml:4: unknown key `lifetime` in [immutable]: known here: paths, except, query, digest, index, keep",
         ),
         (
             "name = \"a\"\n[mirror]\nupsteam = \"\"".into(),

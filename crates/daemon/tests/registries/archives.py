@@ -41,6 +41,11 @@ def debian(tree):
         tree.file(DEBIAN, f"/debian/{path}", body, content_type="application/vnd.debian.binary-package")
         tree.want("apt", f"{name}_1.0_all.deb", body)
         packages += f"{control}Filename: {path}\nSize: {len(body)}\nSHA256: {sha256(body)}\n\n"
+    control, body = deb("wrong-digest", "", 300_000)
+    path = "pool/main/w/wrong-digest/wrong-digest_1.0_all.deb"
+    tree.file(DEBIAN, f"/debian/{path}", body)
+    # As long as the file, but of another one.
+    packages += f"{control}Filename: {path}\nSize: {len(body)}\nSHA256: {sha256(body[::-1])}\n\n"
     for number in range(1000):
         packages += (
             f"Package: filler-{number}\nVersion: 1.0\nArchitecture: all\nMaintainer: Test <test@example.org>\n"

@@ -42,10 +42,10 @@ def chunk(piece):
 def slow():
     """A second and a half for 150 kB."""
     body = noise("slow", 150_000)
-    yield head("200 OK", f"Content-Length: {len(body)}")
+    yield head("200 OK", f"Content-Length: {len(body)}", "Cache-Control: max-age=60")
     for at in range(0, len(body), 5000):
-        yield body[at : at + 5000]
         time.sleep(0.05)
+        yield body[at : at + 5000]
 
 
 def huge():
@@ -79,8 +79,8 @@ def faults(tree):
     """Adds to the tree what the faults need, and returns them by host and path."""
     digest = "sha256:" + sha256(b"what the digest promises")
     images.blob(tree, b"what the digest promises", served=b"what the digest did promise")
-    wrong, short = "hearsay_wrong-1.0-py3-none-any.whl", "hearsay_short-1.0-py3-none-any.whl"
-    for name, file, size in [("hearsay-wrong", wrong, 300_000), ("hearsay-short", short, 600_000)]:
+    wrong, short = "wrong_digest-1.0-py3-none-any.whl", "cut_short-1.0-py3-none-any.whl"
+    for name, file, size in [("wrong-digest", wrong, 300_000), ("cut-short", short, 600_000)]:
         pypi_page(tree, name, file, f"/packages/{file}", sha256(noise(file, size)))
     tree.file(PYPI_FILES, f"/packages/{wrong}", noise("something else", 300_000))
     for host in HOSTS:
@@ -98,6 +98,6 @@ def faults(tree):
         (FAULTY, "/cut"): cut(noise("cut", 600_000)),
         (FAULTY, "/slow"): slow,
         (PYPI_FILES, f"/packages/{short}"): cut(noise(short, 600_000)),
-        (PYPI, "/simple/hearsay-huge/"): huge,
-        (PYPI, "/simple/hearsay-bomb/"): bomb,
+        (PYPI, "/simple/huge/"): huge,
+        (PYPI, "/simple/bomb/"): bomb,
     }

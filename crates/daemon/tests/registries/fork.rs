@@ -55,7 +55,7 @@ impl Fork {
             ip -n r3 route add 10.77.0.4 via 10.77.0.2
             ip -n r3 route add 10.5.0.0/24 via 10.77.0.2");
         let mut worlds = vec![World::new()];
-        let registries = Registries::start(&worlds[0]);
+        let registries = Registries::start(&worlds[0], &[]);
         let mut routers = Vec::new();
         for (name, mirror) in [("r3", None), ("r2", None), ("r1", Some(0)), ("a2", Some(1))] {
             worlds.push(World::new());
@@ -73,7 +73,7 @@ impl Fork {
     pub fn cost_of(&self, client: &str, at: usize) -> Cost {
         let (place, mirror) = MIRRORS[at];
         let before = (self.registries.sent().len(), uplink_bytes());
-        let got = run(client, place, &format!("http://{mirror}"), &[]);
+        let got = run(client, place, &[("MIRROR", &format!("http://{mirror}"))]);
         let logs = || self.routers.iter().map(Hearsay::log).collect::<Vec<_>>().join("\n");
         let got = got.unwrap_or_else(|said| panic!("{client} {at}: {said}\n{}", logs()));
         assert_eq!(got, self.registries.wanted(client), "{client} {at}");
@@ -81,11 +81,8 @@ impl Fork {
             wait_until("the transfers to end", || router.number("/report/fetches") == 0);
         }
         let uplink = uplink_bytes() - before.1;
-        let sent = self.registries.sent().split_off(before.0);
-        let bytes = |of_files: bool| {
-            sent.iter().filter(|it| it.is_file || !of_files).map(|it| it.bytes).sum()
-        };
-        Cost { files: bytes(true), all: bytes(false), uplink }
+        let all = self.registries.sent()[before.0..].iter().map(|it| it.bytes).sum();
+        Cost { files: self.registries.file_bytes_since(before.0), all, uplink }
     }
 }
 

@@ -15,7 +15,7 @@ mod fork;
 mod single;
 
 pub use fork::Fork;
-pub use single::Single;
+pub use single::{MIRROR, PROXY, Single};
 
 /// A public address of the origin's machine: all registries have it.
 const ADDRESS: &str = "198.51.100.2";
@@ -41,8 +41,9 @@ pub struct Sent {
 }
 
 impl Registries {
-    /// Starts the server in a network of `network::inside`, of one router or of more.
-    pub fn start(world: &World) -> Self {
+    /// Starts the server in a network of `network::inside`, of one router or of more. The hosts in `bare` send
+    /// neither validators nor lifetimes.
+    pub fn start(world: &World, bare: &[&str]) -> Self {
         sh(&format!("ip -n origin addr add {ADDRESS}/32 dev eth0"));
         let dir = world.path("registries");
         fs::create_dir_all(&dir).expect("mkdir");
@@ -50,6 +51,7 @@ impl Registries {
             .command("python3")
             .arg(Path::new(FOLDER).join("serve.py"))
             .args(["--listen", &format!("{ADDRESS}:443"), "--plain", &format!("{ADDRESS}:80")])
+            .args(bare.iter().flat_map(|host| ["--bare", host]))
             .arg("--dir")
             .arg(&dir)
             .arg("--ca")
@@ -85,6 +87,11 @@ impl Registries {
         log.lines().map(|line| Sent::read(&serde_json::from_str(line).expect("JSON"))).collect()
     }
 
+    /// Bytes of files, after the first `begin` responses.
+    pub fn file_bytes_since(&self, begin: usize) -> u64 {
+        self.sent()[begin..].iter().filter(|sent| sent.is_file).map(|sent| sent.bytes).sum()
+    }
+
     /// The number of responses so far from a host for a path.
     pub fn count(&self, host: &str, path: &str) -> usize {
         self.sent().iter().filter(|sent| sent.host == host && sent.path == path).count()
@@ -116,38 +123,27 @@ impl Sent {
     }
 }
 
-/// The program that a client needs, if this machine lacks it.
-pub fn missing(client: &str) -> Option<&'static str> {
-    let program = match client {
-        "apt" => "apt-get",
-        "pip" => "pip3",
-        "oci" => "skopeo",
-        "maven" => "mvn",
-        "npm" => "npm",
-        "go" => "go",
-        _ => "cargo",
-    };
+/// The first of these programs that this machine lacks. The registries need some themselves.
+pub fn missing(programs: &[&'static str]) -> Option<&'static str> {
     let is_there = |program: &str| {
         let look = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
         look.is_ok_and(|output| output.status.success())
     };
-    ["openssl", program].into_iter().find(|program| !is_there(program))
+    ["openssl", "python3"].iter().chain(programs).copied().find(|program| !is_there(program))
 }
 
-/// Runs a package manager that uses a mirror, with a home of its own. Returns the digests of the files that it got, by
-/// name; if it failed, what it said.
+/// Runs a package manager with a home of its own. The variables are those that `clients/common.sh` lists. Returns the
+/// digests of the files that it got, by name; if it failed, what it said.
 pub fn run(
     client: &str,
     place: Place,
-    mirror: &str,
-    options: &[(&str, &str)],
+    variables: &[(&str, &str)],
 ) -> Result<BTreeMap<String, String>, String> {
     let home = tempfile::Builder::new().prefix("hearsay-home.").tempdir().expect("a directory");
     let output = place
         .command(Path::new(FOLDER).join(format!("clients/{client}.sh")))
         .env("HOME", home.path())
-        .env("MIRROR", mirror)
-        .envs(options.iter().copied())
+        .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .output()
         .expect("the client starts");

@@ -4,7 +4,9 @@ use super::{Registries, run};
 use crate::world::network::CLIENT;
 use crate::world::{Curl, Hearsay, Reply, World};
 
-const MIRROR: &str = "http://10.1.0.1:3142";
+/// The addresses of the mirror and of the explicit proxy.
+pub const MIRROR: &str = "http://10.1.0.1:3142";
+pub const PROXY: &str = "http://10.1.0.1:3128";
 
 /// Hosts of the registries that are in no table.
 const ALLOW: [&str; 5] =
@@ -20,14 +22,19 @@ pub struct Single {
 impl Single {
     /// Starts the registries and the router inside a network of `network::inside`.
     pub fn start() -> Self {
+        Self::start_with(&[], &[])
+    }
+
+    /// As [`Self::start`], with hosts that send neither validators nor lifetimes, and more arguments of the daemon.
+    pub fn start_with(bare: &[&str], args: &[&str]) -> Self {
         let world = World::new();
-        let registries = Registries::start(&world);
+        let registries = Registries::start(&world, bare);
         let text = format!(
-            "listen = [\"127.0.0.1:0\"]\n[mirror]\nlisten = [\"0.0.0.0:3142\"]\nallow = {ALLOW:?}\n"
+            "listen = [\"0.0.0.0:3128\"]\n[mirror]\nlisten = [\"0.0.0.0:3142\"]\nallow = {ALLOW:?}\n"
         );
         let config = world.write("hearsay.toml", text.as_bytes()).display().to_string();
         let trust = format!("SSL_CERT_FILE={}", registries.ca().display());
-        let args = ["--config", &config, "--log", "debug"];
+        let args = [&["--config", &config, "--log", "debug"], args].concat();
         let hearsay = Hearsay::start_under(&world, &["env", &trust], &args);
         Self { hearsay, registries, _world: world }
     }
@@ -41,9 +48,20 @@ impl Single {
         self.curl(path).run()
     }
 
-    /// Runs a package manager; an error is what it said.
-    pub fn run(&self, client: &str, options: &[(&str, &str)]) -> Result<(), String> {
-        run(client, CLIENT, MIRROR, options).map(|_| ())
+    /// Whether the client's pip gets a project by the mirror.
+    pub fn pip_gets(&self, project: &str) -> bool {
+        run("pip", CLIENT, &[("MIRROR", MIRROR), ("PACKAGES", project)]).is_ok()
+    }
+
+    /// Runs the client's apt-get with these variables. It must get the right files; returns how many bytes of files
+    /// the archive sent for it.
+    #[track_caller]
+    pub fn cost_of_apt(&self, variables: &[(&str, &str)]) -> u64 {
+        let begin = self.registries.sent().len();
+        let got = run("apt", CLIENT, variables).unwrap_or_else(|said| panic!("{said}"));
+        assert_eq!(got, self.registries.wanted("apt"), "{variables:?}");
+        self.hearsay.wait_until_durable();
+        self.registries.file_bytes_since(begin)
     }
 
     /// The mirror's path for the file to which an index of PyPI links by this name.
