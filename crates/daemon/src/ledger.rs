@@ -24,6 +24,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use store::ledger::{Amount, Ledger, Topic, entry};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 use wire::Date;
 
 pub use file::{NAME, load};
@@ -34,6 +36,8 @@ pub use show::run;
 
 /// How often what is new is counted and written.
 pub const EVERY: Duration = Duration::from_secs(30);
+/// Between two writes, however often somebody looks.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Entries that wait to be written, in bytes; with more, the whole file is written instead.
 const UNWRITTEN_MAX: usize = 64 << 10;
 
@@ -46,7 +50,11 @@ pub struct Keeper {
     intercepts: Cell<bool>,
     hosts: Cell<bool>,
     state: RefCell<State>,
-    keeping: tokio::sync::Mutex<()>,
+    /// When what was forwarded was read last; a process is started for that.
+    read_at: Cell<Instant>,
+    /// A person has looked: what was shown is kept.
+    shown: Notify,
+    writing: tokio::sync::Mutex<()>,
     /// `None` if the store is in memory.
     file: Option<Arc<Mutex<LedgerFile>>>,
 }
@@ -89,7 +97,9 @@ impl Keeper {
             intercepts: Cell::default(),
             hosts: Cell::default(),
             state: RefCell::new(state),
-            keeping: tokio::sync::Mutex::default(),
+            read_at: Cell::new(Instant::now()),
+            shown: Notify::new(),
+            writing: tokio::sync::Mutex::default(),
             file,
         });
         keeper.holds(config);
@@ -109,18 +119,23 @@ impl Keeper {
         }
     }
 
-    /// Counts and writes at intervals; never returns.
+    /// Counts and writes at intervals, and soon after it was shown; never returns.
     pub async fn run(self: Rc<Self>) {
         loop {
-            tokio::time::sleep(EVERY).await;
-            self.keep().await;
+            let next = self.read_at.get() + EVERY;
+            tokio::select! {
+                () = tokio::time::sleep_until(next) => self.keep().await,
+                () = self.shown.notified() => {
+                    self.write().await;
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
         }
     }
 
-    /// Counts what is new, and writes it.
+    /// Counts what is new, what was forwarded too, and writes it.
     pub async fn keep(&self) {
-        // What is written must be in the file before more is.
-        let _one = self.keeping.lock().await;
+        self.read_at.set(Instant::now());
         if self.intercepts.get() {
             let read = tokio::task::spawn_blocking(intercept::forwarded).await;
             match read {
@@ -129,6 +144,13 @@ impl Keeper {
                 Err(_) => {}
             }
         }
+        self.write().await;
+    }
+
+    /// Counts what is new, and writes it.
+    async fn write(&self) {
+        // What is written must be in the file before more is.
+        let _one = self.writing.lock().await;
         self.count();
         if let Some((file, unwritten, whole)) = self.to_write() {
             // The write waits for the disk.
@@ -188,6 +210,7 @@ impl Keeper {
     /// The sums of the last `seconds`, or of all time.
     pub fn page(&self, seconds: Option<u64>) -> LedgerPage {
         self.count();
+        self.shown.notify_one();
         let state = self.state.borrow();
         LedgerPage::of(&state.ledger, &self.name, seconds, unix_now())
     }

@@ -220,32 +220,3 @@ fn the_corpus_is_read_or_refused() {
     }
     assert!(whole > 0 && damaged > 0, "the corpus has both kinds");
 }
-
-/// Writes the corpus anew: `cargo test -p store --test ledger corpus -- --ignored`.
-#[test]
-#[ignore = "it writes files"]
-fn write_the_corpus() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/ledger");
-    std::fs::create_dir_all(&corpus).unwrap();
-    let mut ledger = Ledger::default();
-    let empty = ledger.snapshot();
-    for day in 0..3 {
-        let amounts = [of_class("apt", 1 << 30), of_class("npm", 5), of_host("deb.test", 9)];
-        ledger.add(Some(NOW + day * DAY), &amounts);
-    }
-    let full = ledger.snapshot();
-    let entries =
-        [entry(Some(NOW), &[of_class("apt", 3)]), entry(None, &[of_host("b", 1)])].concat();
-    let with_entries = [&full[..], &entries].concat();
-    let torn = &with_entries[..with_entries.len() - 3];
-    let wrong = [&b"HSLEDGR2"[..], &full[8..]].concat();
-    for (name, bytes) in [
-        ("empty", &empty[..]),
-        ("full", &full),
-        ("entries", &with_entries),
-        ("torn", torn),
-        ("other-version", &wrong),
-    ] {
-        std::fs::write(corpus.join(name), bytes).unwrap();
-    }
-}

@@ -374,6 +374,9 @@ hearsay 0.1.0 on router-12, up 3 d 4 h
 
 saved        1.0 GiB: 25 % of 4.0 GiB served, 3.0 GiB fetched from origins
 from here    1.0 GiB (25 % of bytes)
+today        1.0 GiB saved: 25 % of 4.0 GiB
+30 days      30 GiB saved: 75 % of 40 GiB
+ever         100 GiB saved: 25 % of 400 GiB
 requests     1 050, 40 % answered from here, 400 hit, 500 miss, 100 pass,
              50 tunnel
 passed on    7.0 MiB without parsing (tunnels and the like)
