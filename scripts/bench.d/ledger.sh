@@ -12,12 +12,13 @@ measure_ledger() {
     link client eth0 10.1.0.2 r lan0 10.1.0.1
     link r wan0 198.51.100.1 o eth0 198.51.100.2
     ip -6 -n r addr add fd01::1/64 dev lan0 nodad && ip -6 -n client addr add fd01::2/64 dev eth0 nodad
+    ip -n r route add default via 198.51.100.2
     without_offloads r lan0 && without_offloads r wan0
     without_offloads client eth0 && without_offloads o eth0
     mkdir -p "$work/www"
     head -c "${megabytes}M" /dev/urandom >"$work/www/file"
     in_origin=(ip netns exec o)
-    origin_address=198.51.100.2
+    origin_address=198.51.100.2 origin_port=80
     serve_www
     say "| $megabytes MiB through the router | interfaces, MB | ledger, MB | difference, % |"
     say "|---|--:|--:|--:|"
@@ -53,7 +54,7 @@ one() {
 }
 
 interface_bytes() {
-    ip netns exec r bash -c 'mount -t sysfs none /sys && cat /sys/class/net/[lw]an0/statistics/[rt]x_bytes' |
+    ip netns exec r bash -c 'cat /sys/class/net/[lw]an0/statistics/[rt]x_bytes' |
         awk '{ sum += $1 } END { print sum }'
 }
 

@@ -18,14 +18,14 @@ use host::traffic::{Metered, Traffic};
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use node::account::{Account, ClassBytes};
+use node::account::Account;
 use node::uplink::NearInput;
 use node::{
     ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput,
     Node, OriginOutput, Output, PeerInfo, PublishedInfo, PutError, Report,
 };
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Waker;
@@ -245,11 +245,6 @@ impl Driver {
     /// The engine's counters and gauges.
     pub fn report(&self) -> Report {
         self.0.state.borrow().node.report()
-    }
-
-    /// Content bytes by class.
-    pub fn class_bytes(&self) -> BTreeMap<String, ClassBytes> {
-        self.0.state.borrow().node.class_bytes()
     }
 
     /// Calls `look` with the engine's account of bytes, and returns its result.

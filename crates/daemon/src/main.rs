@@ -26,6 +26,7 @@ mod far;
 mod get;
 mod identity;
 mod intercept;
+mod keeper;
 mod ledger;
 mod links;
 mod log;
@@ -43,6 +44,7 @@ mod put;
 mod query;
 mod reload;
 mod run;
+mod show_ledger;
 mod show_mirror;
 mod show_uplink;
 mod status;
@@ -74,7 +76,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Status { json } => wait(show_status(&paths(), json)),
         Command::Peers { json } => wait(peers::show(&paths(), json)),
         Command::Uplink(args) => wait(show_uplink::run(&args, &paths())),
-        Command::Ledger(args) => wait(ledger::run(&args, &paths())),
+        Command::Ledger(args) => wait(show_ledger::run(&args, &paths())),
         Command::Far(args) => far::run(*args),
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),

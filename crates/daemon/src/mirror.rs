@@ -26,7 +26,7 @@ pub struct Upstream {
     /// The digest that the content must have.
     pub expected: Option<Digest>,
     /// Rewrites the links of its content.
-    rewriter: Option<Rewriter>,
+    rewriter: Option<Box<Rewriter>>,
 }
 
 /// Translates a request's head in place.
@@ -50,7 +50,7 @@ pub fn translate(reach: &Reach, head: &mut request::Parts) -> Translation {
     head.uri = uri;
     let rewriter = upstream.rewrite.map(|rewrite| {
         prepare(&mut head.headers);
-        Rewriter::new(rewrite, &base, &upstream.url, reach.clone())
+        Box::new(Rewriter::new(rewrite, &base, &upstream.url, reach.clone()))
     });
     Translation::Upstream(Upstream { expected: upstream.digest, rewriter })
 }
@@ -94,7 +94,7 @@ impl Upstream {
         {
             headers.insert(header::ETAG, weak);
         }
-        Some(Box::new(Rewriting::new(rewriter, is_gzip)))
+        Some(Box::new(Rewriting::new(*rewriter, is_gzip)))
     }
 }
 

@@ -4,7 +4,8 @@ use crate::config::{Config, Place};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
 use crate::driver::Driver;
 use crate::identity::Identity;
-use crate::ledger::{Keeper, LedgerPage};
+use crate::keeper::Keeper;
+use crate::ledger::LedgerPage;
 use crate::overhear::Heard;
 use crate::publish::{PublishedLine, Publishes, UNLISTED};
 use crate::status::{

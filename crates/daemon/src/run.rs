@@ -18,7 +18,7 @@ use crate::drain::drain;
 use crate::driver::Driver;
 use crate::entropy;
 use crate::identity::Identity;
-use crate::ledger::Keeper;
+use crate::keeper::Keeper;
 use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::CaptureState;

@@ -8,9 +8,10 @@
 use crate::crossed::Crossed;
 use crate::exchanges::exchange::Sent;
 use crate::request::Ask;
-use classes::ClassId;
+use classes::{ClassId, Classes};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Classes that are counted apart.
 pub const CLASSES_MAX: usize = 64;
@@ -114,18 +115,28 @@ pub struct HostBytes {
 
 /// Content bytes since the start, by class.
 pub struct Account {
+    /// For the names of classes.
+    tables: Arc<Classes>,
     classes: Box<[ClassBytes; CLASSES_MAX]>,
     /// Since the last reading; `None` if they are not wanted.
     hosts: Option<BTreeMap<String, HostBytes>>,
 }
 
-impl Default for Account {
-    fn default() -> Self {
-        Self { classes: Box::new([ClassBytes::default(); CLASSES_MAX]), hosts: None }
-    }
-}
-
 impl Account {
+    /// Nothing was counted yet, by these tables.
+    pub fn new(tables: Arc<Classes>) -> Self {
+        Self { tables, classes: Box::new([ClassBytes::default(); CLASSES_MAX]), hosts: None }
+    }
+
+    /// The bytes of each class by its name.
+    pub fn by_name(&self) -> BTreeMap<String, ClassBytes> {
+        let mut named = BTreeMap::<String, ClassBytes>::new();
+        for (id, bytes) in self.classes() {
+            named.entry(self.tables.name(id).to_owned()).or_default().add(*bytes);
+        }
+        named
+    }
+
     /// The classes of which anything was counted.
     pub fn classes(&self) -> impl Iterator<Item = (ClassId, &ClassBytes)> {
         let all = (0..).map(ClassId).zip(self.classes.iter());
@@ -180,7 +191,7 @@ impl Account {
     }
 
     /// A peer was given bytes.
-    pub(crate) fn to_peer(&mut self, class: ClassId, bytes: u64) {
+    pub(crate) fn passed_to_peer(&mut self, class: ClassId, bytes: u64) {
         self.row(class).to_peers_bytes += bytes;
     }
 
@@ -213,10 +224,10 @@ mod tests {
 
     #[test]
     fn a_class_beyond_the_table_counts_as_other() {
-        let mut account = Account::default();
-        account.to_peer(ClassId(3), 5);
-        account.to_peer(ClassId(CLASSES_MAX as u8), 7);
-        account.to_peer(ClassId(255), 1);
+        let mut account = Account::new(Arc::default());
+        account.passed_to_peer(ClassId(3), 5);
+        account.passed_to_peer(ClassId(CLASSES_MAX as u8), 7);
+        account.passed_to_peer(ClassId(255), 1);
         let rows: Vec<_> = account.classes().map(|(id, it)| (id.0, it.to_peers_bytes)).collect();
         assert_eq!(rows, [(0, 8), (3, 5)]);
     }
@@ -239,7 +250,7 @@ mod tests {
 
     #[test]
     fn hosts_are_counted_only_if_wanted() {
-        let mut account = Account::default();
+        let mut account = Account::new(Arc::default());
         assert!(account.take_hosts().is_empty() && account.hosts.is_none());
         account.count_hosts(true);
         account.hosts.as_mut().unwrap().insert("a".into(), HostBytes { served: 1, fetched: 2 });

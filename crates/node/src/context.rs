@@ -140,7 +140,7 @@ impl Context {
             trust: Trust::Works,
             // Until a write fails, the store counts as working.
             report: Report { store_works: true, ..Report::default() },
-            account: Account::default(),
+            account: Account::new(std::sync::Arc::clone(&config.reach.classes)),
             exchanges: Exchanges::default(),
             pursuits: Pursuits::default(),
             transfers: Transfers::default(),

@@ -9,7 +9,7 @@ mod turns;
 mod values;
 mod way;
 
-use crate::account::{Account, ClassBytes};
+use crate::account::Account;
 use crate::catalogue::{LIST, PublishedInfo};
 use crate::client::Client;
 use crate::context::Context;
@@ -31,7 +31,6 @@ use crate::timer::{self, Timer};
 use crate::{hints, http};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use store::Index;
 use wire::{Instant, NodeId, PublicKey, Selection};
 
@@ -133,16 +132,6 @@ impl Node {
     /// Content bytes by class. The driver reads them now and then, and decides whether hosts are counted.
     pub fn account(&mut self) -> &mut Account {
         &mut self.cx.account
-    }
-
-    /// Content bytes by the class's name.
-    pub fn class_bytes(&self) -> BTreeMap<String, ClassBytes> {
-        let mut named = BTreeMap::<String, ClassBytes>::new();
-        for (id, bytes) in self.cx.account.classes() {
-            let name = self.cx.config.reach.classes.name(id);
-            named.entry(name.to_owned()).or_default().add(*bytes);
-        }
-        named
     }
 
     /// All peers, ordered by id.
@@ -295,20 +284,16 @@ impl Node {
             Turn::OnTheWay => return,
             Turn::Astray => return self.ends(id, Err(FetchError::Astray)),
         }
-        self.count_fetched(id, bytes.len() as u64);
+        let pursuit = self.cx.pursuits.get_mut(&id);
+        if let Some(pursuit) = pursuit.filter(|it| it.via == Upstream::Origin) {
+            let (length, ask) = (bytes.len() as u64, &pursuit.quest.ask);
+            self.cx.report.origin_bytes += length;
+            self.cx.account.fetched(ask, length, pursuit.far.fetched(length));
+        }
         way::enter("object: a body");
         if !self.object.handle_body(&mut self.cx, id, &bytes) {
             way::enter("client: a body");
             self.client.handle_body(&mut self.cx, id, bytes);
-        }
-    }
-
-    fn count_fetched(&mut self, id: FetchId, bytes: u64) {
-        let Some(pursuit) = self.cx.pursuits.get_mut(&id) else { return };
-        if pursuit.via == Upstream::Origin {
-            let crossed = pursuit.far.fetched(bytes);
-            self.cx.report.origin_bytes += bytes;
-            self.cx.account.fetched(&pursuit.quest.ask, bytes, crossed);
         }
     }
 

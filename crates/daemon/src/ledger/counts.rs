@@ -1,6 +1,5 @@
 //! The figures of the daemon as amounts of the ledger, and back. Pure.
 
-use super::Now;
 use host::intercept::ForwardedBytes;
 use host::traffic::WireBytes;
 use node::account::ClassBytes;
@@ -22,6 +21,17 @@ const WIRE: [Column<WireBytes>; 4] = [
 ];
 const FORWARDED: [Column<ForwardedBytes>; 2] =
     [(0, |it| &mut it.up_bytes), (1, |it| &mut it.down_bytes)];
+
+/// What the daemon has counted since its start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    /// By class.
+    pub classes: BTreeMap<String, ClassBytes>,
+    /// By whom connections are with.
+    pub wire: BTreeMap<String, WireBytes>,
+    /// By kind of traffic; empty unless clients are intercepted.
+    pub forwarded: BTreeMap<String, ForwardedBytes>,
+}
 
 /// What was counted up to the last time, since the start of what counts.
 #[derive(Default)]

@@ -155,6 +155,12 @@ impl Incoming {
         }
     }
 
+    /// Whether its body, which has come whole, has another digest than was promised. Asked once.
+    pub fn is_false(&mut self) -> bool {
+        let check = self.cutting().and_then(|cutting| cutting.check.take());
+        check.is_some_and(|check| check.verified().is_none())
+    }
+
     /// Its manifest from a peer, if it has one.
     pub fn listing(&mut self) -> Option<&mut Listing> {
         match &mut self.transfer {

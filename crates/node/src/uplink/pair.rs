@@ -431,12 +431,8 @@ impl Pair {
                     self.report.content_in_bytes += bytes.len() as u64;
                     self.events.push_back(Event::Content(flow, bytes));
                 }
-                receiver::Event::Crossed(flow, crossed) => {
-                    self.events.push_back(Event::Crossed(flow, crossed));
-                }
-                receiver::Event::End(flow, result) => {
-                    self.events.push_back(Event::End(flow, result))
-                }
+                receiver::Event::Crossed(id, it) => self.events.push_back(Event::Crossed(id, it)),
+                receiver::Event::End(id, result) => self.events.push_back(Event::End(id, result)),
                 receiver::Event::Say(message) => self.say(message),
                 receiver::Event::Work(number, job) => {
                     self.job(Owner::Receiver(number), job);

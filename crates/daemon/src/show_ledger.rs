@@ -1,12 +1,10 @@
 //! `hearsay ledger`: prints the ledger as tables, JSON or CSV.
 
-use super::counts::Figures;
-use super::page::{LedgerPage, Saved};
-use super::{NAME, load, unix_now};
 use crate::ask;
 use crate::cli;
 use crate::config::{Config, Overrides, Place};
 use crate::exit::{Exit, Failure};
+use crate::ledger::{Figures, LedgerPage, NAME, Saved, load, unix_now};
 use crate::term::{self, Style};
 use node::NotStored;
 use node::account::ClassBytes;
