@@ -224,24 +224,6 @@ pub(crate) mod tests {
             memory_budget_bytes: 16 << 20,
             clients: Clients { connections: 40, bytes: 1 << 20, ..Clients::default() },
             relayed_bytes: 7 << 20,
-            ledger: Some(Summary {
-                today: Saved { given_bytes: 4 << 30, brought_bytes: 3 << 30 },
-                days_30: Saved { given_bytes: 40 << 30, brought_bytes: 10 << 30 },
-                ever: Saved { given_bytes: 400 << 30, brought_bytes: 300 << 30 },
-                begun: 1_780_000_000,
-            }),
-            classes: [(
-                "apt".to_owned(),
-                ClassBytes { served_origin_bytes: 3 << 30, ..ClassBytes::default() },
-            )]
-            .into(),
-            wire: [("client".to_owned(), WireBytes { out_bytes: 5 << 30, ..WireBytes::default() })]
-                .into(),
-            forwarded: [(
-                "tls".to_owned(),
-                ForwardedBytes { up_bytes: 1 << 20, down_bytes: 9 << 30 },
-            )]
-            .into(),
             report: Report {
                 requests: Requests {
                     hit: 400,
@@ -271,6 +253,32 @@ pub(crate) mod tests {
                 store_works: true,
                 ..Report::default()
             },
+            ..counted()
+        }
+    }
+
+    /// What the ledger adds to a status.
+    fn counted() -> Status {
+        Status {
+            ledger: Some(Summary {
+                today: Saved { given_bytes: 4 << 30, brought_bytes: 3 << 30 },
+                days_30: Saved { given_bytes: 40 << 30, brought_bytes: 10 << 30 },
+                ever: Saved { given_bytes: 400 << 30, brought_bytes: 300 << 30 },
+                begun: 1_780_000_000,
+            }),
+            classes: [(
+                "apt".to_owned(),
+                ClassBytes { served_origin_bytes: 3 << 30, ..ClassBytes::default() },
+            )]
+            .into(),
+            wire: [("client".to_owned(), WireBytes { out_bytes: 5 << 30, ..WireBytes::default() })]
+                .into(),
+            forwarded: [(
+                "tls".to_owned(),
+                ForwardedBytes { up_bytes: 1 << 20, down_bytes: 9 << 30 },
+            )]
+            .into(),
+            ..Status::default()
         }
     }
 

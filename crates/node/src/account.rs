@@ -191,7 +191,7 @@ impl Account {
     }
 
     /// A peer was given bytes.
-    pub(crate) fn passed_to_peer(&mut self, class: ClassId, bytes: u64) {
+    pub(crate) fn given_to_peer(&mut self, class: ClassId, bytes: u64) {
         self.row(class).to_peers_bytes += bytes;
     }
 
@@ -225,9 +225,9 @@ mod tests {
     #[test]
     fn a_class_beyond_the_table_counts_as_other() {
         let mut account = Account::new(Arc::default());
-        account.passed_to_peer(ClassId(3), 5);
-        account.passed_to_peer(ClassId(CLASSES_MAX as u8), 7);
-        account.passed_to_peer(ClassId(255), 1);
+        account.given_to_peer(ClassId(3), 5);
+        account.given_to_peer(ClassId(CLASSES_MAX as u8), 7);
+        account.given_to_peer(ClassId(255), 1);
         let rows: Vec<_> = account.classes().map(|(id, it)| (id.0, it.to_peers_bytes)).collect();
         assert_eq!(rows, [(0, 8), (3, 5)]);
     }

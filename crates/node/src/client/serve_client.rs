@@ -387,7 +387,7 @@ impl Reading<'_> {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
         let Some((peer, request)) = exchange.peer() else { return };
         self.cx.report.relayed_opaque_bytes += bytes.len() as u64;
-        self.cx.account.passed_to_peer(exchange.ask.verdict.class, bytes.len() as u64);
+        self.cx.account.given_to_peer(exchange.ask.verdict.class, bytes.len() as u64);
         let mut offset = exchange.ask.peer_hops.given;
         exchange.ask.peer_hops.given += bytes.len() as u64;
         for part in bytes.chunks(Message::BYTES_MAX) {

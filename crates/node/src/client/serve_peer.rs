@@ -395,7 +395,7 @@ impl PeerReaders {
             let head = ChunkHead { name: want.name, total, offset: range.start, length, source };
             let part = bytes.slice(range.start as usize..end as usize);
             cx.report.peer_units_out_bytes += u64::from(length);
-            cx.account.passed_to_peer(class.unwrap_or_default(), length.into());
+            cx.account.given_to_peer(class.unwrap_or_default(), length.into());
             sent += length as usize;
             if let Some(mesh) = &mut cx.mesh {
                 mesh.peers.send_chunk(cx.now, peer, head, part);
