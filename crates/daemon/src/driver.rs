@@ -4,7 +4,6 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
 use crate::body_credit::BodyCredit;
-use crate::config::Config;
 use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
@@ -112,7 +111,8 @@ impl Driver {
     /// Drives the engine `node` of the router `name`; `limit` counts the connections of its clients.
     pub fn new(
         mut node: Node,
-        config: &Config,
+        reach: Reach,
+        name: String,
         disk: Disk,
         pool: Pool,
         limit: Rc<ConnectionLimit>,
@@ -121,7 +121,7 @@ impl Driver {
         engine_log::start(node.events());
         let state = State {
             node,
-            name: config.name.clone(),
+            name,
             disk,
             clock: Clock::start(),
             pending: VecDeque::new(),
@@ -137,7 +137,7 @@ impl Driver {
             pool,
             limit,
             uplink,
-            reach: config.reach(),
+            reach,
             relayed: Cell::new(0),
         }))
     }

@@ -105,12 +105,14 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let pair = identity.as_ref().and_then(|it| Uplink::open(&config, it, access(&config)));
     let (pair, results) = pair.unzip();
     let capture = CaptureState::open(&config);
-    let engine = Node::new(engine_config(&config, identity.as_ref(), &capture), index);
+    let settings = engine_config(&config, identity.as_ref(), &capture);
+    let reach = settings.reach.clone();
+    let engine = Node::new(settings, index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
     let dialler = Dialler::new(access(&config), egress.clone(), Traffic::default());
-    let pool = Pool::new(dialler, tls());
+    let pool = Pool::new(dialler, Some(Tls::of_system()));
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
-    let driver = Driver::new(engine, &config, disk, pool, limit, pair.clone());
+    let driver = Driver::new(engine, reach, config.name.clone(), disk, pool, limit, pair.clone());
     if let Some((pair, results)) = pair.zip(results) {
         spawn_local(pair.run(driver.clone(), results));
     }
@@ -173,12 +175,6 @@ fn engine_config(
         mesh: mesh::engine_config(config, identity, capture.budget()),
         reach: config.reach(),
     }
-}
-
-/// What is needed to speak TLS to origins; `None`, with a warning, if this machine trusts no CA.
-fn tls() -> Option<Tls> {
-    let warn = |error: &_| tracing::warn!("this router cannot fetch https itself: {error}");
-    Tls::new(None).inspect_err(warn).ok()
 }
 
 fn access(config: &Config) -> node::Access {
