@@ -422,8 +422,9 @@ fn settled_memory(hearsay: &Hearsay) -> u64 {
     most
 }
 
-/// The limit in bytes with the default `memory`, also for a debug build.
-const MEMORY_MAX: u64 = 48 << 20;
+/// The limit in bytes with the default `memory`: 48 MiB. Of code that was not optimised some 20 MiB are resident, four
+/// times as much as of a release, so a debug build may have a little more.
+const MEMORY_MAX: u64 = if cfg!(debug_assertions) { 50 << 20 } else { 48 << 20 };
 
 #[test]
 fn half_heads_take_no_more_memory_than_there_is() {
