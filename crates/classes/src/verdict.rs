@@ -33,6 +33,29 @@ pub struct Verdict {
     pub kind: Kind,
     /// How long responses are kept.
     pub keep: Keep,
+    /// The form of an index that promises digests of other files.
+    pub index: Option<IndexFormat>,
+}
+
+/// The forms of indexes that promise digests of files on their own host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexFormat {
+    /// Debian's `InRelease` or `Release`: digests of the indexes below its folder.
+    AptRelease,
+    /// Debian's `Packages`, plain or compressed: digests of packages below the archive's root.
+    AptPackages,
+    /// OpenWrt's `Packages`, plain or compressed: digests of packages below its folder.
+    OpenwrtPackages,
+}
+
+impl Verdict {
+    /// The content's digest, if the URL itself contains it.
+    pub fn digest(&self) -> Option<Digest> {
+        match self.kind {
+            Kind::Immutable { digest } => digest,
+            Kind::Undecided | Kind::Changing { .. } => None,
+        }
+    }
 }
 
 /// Whether the content under a URL changes.

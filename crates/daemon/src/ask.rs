@@ -15,6 +15,7 @@ use wire::Oid;
 
 use crate::control::{ManifestPage, ObjectLine};
 use crate::exit::Failure;
+use crate::ledger::LedgerPage;
 use crate::publish::{PublishedLine, PutLine};
 use crate::query;
 use crate::status::{PeerLine, Status};
@@ -33,6 +34,13 @@ pub async fn status(paths: &[PathBuf]) -> Result<Status, Failure> {
 /// The connected peers.
 pub async fn peers(paths: &[PathBuf]) -> Result<Vec<PeerLine>, Failure> {
     ask(paths, "/peers").await?.ok_or_else(|| strange("it has no /peers"))
+}
+
+/// The ledger of the last `seconds`; `None`: of all time.
+pub async fn ledger(paths: &[PathBuf], seconds: Option<u64>) -> Result<LedgerPage, Failure> {
+    let since = seconds.map_or(String::new(), |seconds| format!("?since={seconds}"));
+    let page = ask(paths, &format!("/ledger{since}")).await?;
+    page.ok_or_else(|| strange("it has no /ledger"))
 }
 
 /// At most `limit` stored objects.

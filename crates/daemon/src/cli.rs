@@ -49,6 +49,8 @@ pub enum Command {
     Uplink(ShowUplink),
     /// Run the far end of a gateway's uplink, on a server: what has crossed once does not cross again
     Far(Box<Far>),
+    /// Show what was given, saved and forwarded, by class and source, in all time or of late
+    Ledger(ShowLedger),
     /// List what the running daemon has stored
     Cache {
         /// Print JSON
@@ -68,6 +70,12 @@ pub enum Command {
         /// The action
         #[command(subcommand)]
         action: Intercept,
+    },
+    /// Show what package managers need to use this router's mirror, and what the mirror has
+    Mirror {
+        /// What to show
+        #[command(subcommand)]
+        action: Mirror,
     },
     /// Check a configuration file
     CheckConfig {
@@ -164,6 +172,25 @@ pub struct ShowUplink {
     pub store: Option<Place>,
 }
 
+/// `hearsay ledger`.
+#[derive(Debug, Args)]
+pub struct ShowLedger {
+    /// Only the last hours or days, like 24h or 30d; up to two days by the hour, up to 62 by the day,
+    /// else by the month
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<Span>,
+    /// Print JSON, with each period
+    #[arg(long)]
+    pub json: bool,
+    /// Print CSV: a line for each figure of each period
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Where the store of a daemon is that does not run, whose ledger is beside it [default: from the
+    /// configuration]
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<Place>,
+}
+
 /// `hearsay far`.
 #[derive(Debug, Args)]
 pub struct Far {
@@ -238,6 +265,27 @@ pub struct Put {
     pub quiet: bool,
 }
 
+/// `hearsay mirror`.
+#[derive(Debug, Subcommand)]
+pub enum Mirror {
+    /// Print the lines that a client needs, and where they belong
+    Setup {
+        /// The client
+        #[arg(value_parser = PossibleValuesParser::new(classes::SETUPS))]
+        client: String,
+        /// The mirror's address, like http://192.0.2.1:3142 [default: from the configuration, and
+        /// this machine's addresses]
+        #[arg(long, value_name = "URL", value_parser = mirror_address)]
+        at: Option<String>,
+    },
+    /// List the archives by class: URLs, hosts and, as JSON, paths
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 /// `hearsay intercept`.
 #[derive(Debug, Subcommand)]
 pub enum Intercept {
@@ -271,6 +319,18 @@ pub struct InterceptWhat {
 
 fn schemes() -> impl TypedValueParser<Value = Selection> {
     PossibleValuesParser::new(Selection::ALL.map(Selection::name)).try_map(|name| name.parse())
+}
+
+/// The mirror's address as clients write it: `http://HOST:PORT`. The scheme may be missing.
+fn mirror_address(text: &str) -> Result<String, String> {
+    let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+    let is_right = authority.parse::<http::uri::Authority>().is_ok_and(|it| {
+        !it.host().is_empty() && it.as_str().len() <= 255 && !it.as_str().contains('@')
+    });
+    match is_right {
+        true => Ok(format!("http://{authority}")),
+        false => Err("expected an address such as http://192.0.2.1:3142".to_owned()),
+    }
 }
 
 impl Run {
@@ -315,6 +375,18 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_mirrors_address_is_told_with_or_without_its_scheme() {
+        for text in ["http://192.0.2.1:3142", "192.0.2.1:3142", "http://192.0.2.1:3142/"] {
+            assert_eq!(mirror_address(text).as_deref(), Ok("http://192.0.2.1:3142"));
+        }
+        let literal = mirror_address("[2001:db8::1]:3142");
+        assert_eq!(literal.as_deref(), Ok("http://[2001:db8::1]:3142"));
+        for text in ["", "https://a", "http://a/b", "a b", "http://x@y:1"] {
+            assert!(mirror_address(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -9,12 +9,14 @@ use response_body::{Pipelined, ResponseBody};
 
 use crate::connections::{ACCEPT_PAUSE, Permit};
 use crate::driver::{Driver, Past};
+use crate::mirror::{self, Translation, Upstream};
 use crate::turned_away::{RETRY_AFTER_SECONDS, turn_away};
 use bytes::{Bytes, BytesMut};
 use host::client::Client;
 use host::dial::is_own;
 use host::listen::{First, Gate, first_bytes, settle};
 use host::screened::Screened;
+use host::traffic::With;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -48,6 +50,8 @@ pub enum ListenerKind {
     Explicit,
     /// The listener that the TPROXY rules point to.
     Transparent,
+    /// The mirror's listener.
+    Mirror,
 }
 
 /// Raises the limit of file descriptors as far as allowed, and returns how many clients they
@@ -109,12 +113,12 @@ impl Acceptor {
             Ok(permit) => self.receive(stream, client, permit),
             Err(Refused::Share) => {
                 tracing::debug!(%client, "refused: its network has its share of all connections");
-                if self.kind == ListenerKind::Explicit {
+                if self.kind != ListenerKind::Transparent {
                     self.turn_away(stream, Refused::Share);
                 }
             }
             Err(Refused::Full) => match self.kind {
-                ListenerKind::Explicit => {
+                ListenerKind::Explicit | ListenerKind::Mirror => {
                     self.driver.limit().count_refused();
                     self.turn_away(stream, Refused::Full);
                 }
@@ -153,17 +157,20 @@ impl Acceptor {
 
     fn receive(&self, stream: TcpStream, client: SocketAddr, permit: Rc<Permit>) {
         settle(&stream);
-        let stream = Client::new(stream, permit.meter());
+        let traffic = self.driver.pool().dialler().traffic();
+        let stream = Client::new(traffic.meter(stream, With::Client), permit.meter());
         let (driver, client, own_port) = (self.driver.clone(), client.ip(), self.own_port);
-        match self.kind {
-            ListenerKind::Explicit => spawn_local(async move {
-                let entrance = Entrance::Explicit;
-                converse(driver, stream, BytesMut::new(), client, entrance, permit).await;
-            }),
+        let entrance = match self.kind {
+            ListenerKind::Explicit => Entrance::Explicit,
+            ListenerKind::Mirror => Entrance::Mirror,
             ListenerKind::Transparent => {
-                spawn_local(intercepted(driver, stream, client, own_port, permit))
+                spawn_local(intercepted(driver, stream, client, own_port, permit));
+                return;
             }
         };
+        spawn_local(async move {
+            converse(driver, stream, BytesMut::new(), client, entrance, permit).await;
+        });
     }
 }
 
@@ -226,7 +233,7 @@ async fn converse(
     permit: Rc<Permit>,
 ) {
     let at_home = is_at_home(client, stream.local_addr().map(|address| address.ip()));
-    let behind_uplink = entrance == Entrance::Explicit
+    let behind_uplink = !matches!(entrance, Entrance::Intercepted(_))
         && !at_home
         && driver.pool().dialler().egress().is_behind_uplink(client);
     let caller = Caller { client, at_home, behind_uplink, entrance };
@@ -348,8 +355,19 @@ async fn serve(
     window: u64,
     permit: Rc<Permit>,
 ) -> Answer {
-    let (id, outbox) = driver.open();
     let upgrade_kind = UpgradeKind::of(&request);
+    let mut upstream = Upstream::default();
+    if entrance == Entrance::Mirror {
+        let (mut head, content) = request.into_parts();
+        match mirror::translate(driver.reach(), &mut head) {
+            Translation::Upstream(translated) => upstream = translated,
+            Translation::Answer(status, kind, text) => {
+                return Answer::Response(answer(driver, status, kind, text.into(), pipelined));
+            }
+        }
+        request = Request::from_parts(head, content);
+    }
+    let (id, outbox) = driver.open();
     if upgrade_kind != UpgradeKind::Answer {
         outbox.borrow_mut().upgrade = Some((hyper::upgrade::on(&mut request), permit));
     }
@@ -366,6 +384,7 @@ async fn serve(
         at_home,
         behind_uplink,
         entrance,
+        expected: upstream.expected,
     };
     driver.feed(Input::Client(ClientInput::Request(id, Box::new(request))));
     // From here on, if the client goes, the drop of this value tells the engine.
@@ -374,13 +393,15 @@ async fn serve(
         id,
         outbox,
         left: None,
+        rewriting: None,
         window: ClientWindow::new(window),
         _pipelined: pipelined,
     };
     content.driver.feed(Input::Client(ClientInput::Credit(id, window)));
     match poll_fn(|cx| content.poll_head(cx)).await {
-        Ok(head) => {
-            content.left = head.length;
+        Ok(mut head) => {
+            content.rewriting = upstream.rewriting(head.status, &mut head.headers);
+            content.left = head.length.filter(|_| content.rewriting.is_none());
             Answer::Response(respond(head, content, upgrade_kind))
         }
         Err(fetch) => match dial_past(&content.driver, &fetch).await {
@@ -459,7 +480,7 @@ async fn decline(
     pipelined: Pipelined,
     permit: &Permit,
 ) -> Response<ResponseBody> {
-    if entrance != Entrance::Explicit {
+    if let Entrance::Intercepted(_) = entrance {
         permit.close();
         return std::future::pending().await;
     }
@@ -475,21 +496,35 @@ async fn decline(
 fn say(
     driver: Driver,
     status: StatusCode,
-    mut headers: HeaderMap,
+    headers: HeaderMap,
+    text: Bytes,
+    pipelined: Pipelined,
+) -> Response<ResponseBody> {
+    let mut response = answer(driver, status, "text/plain", text, pipelined);
+    response.headers_mut().extend(headers);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Answers without the engine.
+fn answer(
+    driver: Driver,
+    status: StatusCode,
+    kind: &'static str,
     text: Bytes,
     pipelined: Pipelined,
 ) -> Response<ResponseBody> {
     let (id, outbox) = driver.open();
     let left = Some(text.len() as u64);
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     outbox.borrow_mut().leave_all(text);
     let head = Head { status, headers, length: left };
     // The engine has no such exchange, so it gets no credit.
     let window = ClientWindow::default();
     respond(
         head,
-        ResponseBody { driver, id, outbox, left, window, _pipelined: pipelined },
+        ResponseBody { driver, id, outbox, left, rewriting: None, window, _pipelined: pipelined },
         UpgradeKind::Answer,
     )
 }

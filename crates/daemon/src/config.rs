@@ -19,10 +19,13 @@ use toml::Spanned;
 use wire::Selection;
 
 mod access;
+mod classes;
+mod display;
 mod experiment;
 mod file;
 mod machine;
 mod mesh;
+mod mirror;
 mod overhear;
 mod problem;
 mod size;
@@ -30,10 +33,12 @@ mod span;
 mod uplink;
 
 pub use access::Access;
+pub use classes::Tables;
 pub use experiment::Experiment;
 use file::{File, Source};
 pub use machine::{CONTROL_OF_ROOT, Machine};
 pub use mesh::Mesh;
+pub use mirror::Mirror;
 pub use overhear::Overhear;
 pub use problem::ConfigError;
 pub use size::Size;
@@ -80,8 +85,12 @@ pub struct Config {
     pub store: Store,
     /// Which destinations are dialled for clients and peers.
     pub access: Access,
+    /// Tables of content classes, besides the program's own.
+    pub classes: Tables,
     /// Transparent interception.
     pub intercept: Intercept,
+    /// The mirror of package archives.
+    pub mirror: Mirror,
     /// The mesh.
     pub mesh: Mesh,
     /// Overhearing: whether chunks that neighbours send each other are stored.
@@ -90,6 +99,8 @@ pub struct Config {
     pub uplink: Uplink,
     /// The TCP address where metrics are served, besides on the control socket.
     pub metrics: Option<SocketAddr>,
+    /// The ledger.
+    pub ledger: Ledger,
     /// Deviations from normal behaviour, for experiments.
     pub experiment: Experiment,
     /// Settings that are allowed but should be corrected; a sentence for each.
@@ -105,6 +116,9 @@ pub struct Store {
     pub size_bytes: u64,
     /// Which units are evicted when the store is full.
     pub policy: store::Policy,
+    /// Objects larger than this, in bytes, are not stored if no content class says how long they are kept; `None`: of any
+    /// size.
+    pub object_bytes_max: Option<u64>,
 }
 
 /// Where units are stored.
@@ -125,6 +139,13 @@ pub struct Intercept {
     pub port: u16,
     /// Destination ports that are intercepted.
     pub ports: Vec<u16>,
+}
+
+/// The ledger's settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Whether bytes are also kept by host. They tell about people.
+    pub hosts: bool,
 }
 
 /// The settings of the command line; they override the file's.
@@ -192,7 +213,9 @@ impl Config {
         let source = Source { name: &name, text: &text };
         let mut config = Self::from_text(source, overrides, &Machine::here())?;
         config.warnings.extend(exposed_key(source, path_or_default));
-        Ok(config)
+        let mut wrong = ConfigError::default();
+        config.classes = Tables::beside(path_or_default, &mut wrong);
+        wrong.unless(config)
     }
 
     fn from_text(
@@ -227,13 +250,15 @@ impl Config {
     }
 
     fn check_addresses(&self, wrong: &mut ConfigError) {
-        if self.listen.is_empty() && self.intercept.interfaces.is_empty() {
-            let text =
-                "nothing to listen on: give `listen` an address, or [intercept] an interface";
+        let intercepts = !self.intercept.interfaces.is_empty();
+        if self.listen.is_empty() && self.mirror.listen.is_empty() && !intercepts {
+            let text = "nothing to listen on: give `listen` or [mirror] an address, or [intercept] \
+                        an interface";
             wrong.add("listen", text);
         }
         let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
         let explicit = self.listen.iter().map(|address| ("listen", *address));
+        let mirror = self.mirror.listen.iter().map(|address| ("[mirror] listen", *address));
         let metrics = self.metrics.iter().map(|address| ("[metrics] listen", *address));
         let everywhere = |port| {
             let all: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
@@ -243,7 +268,7 @@ impl Config {
         let mesh = self.mesh.routing().map(|_| ("[mesh] port", self.mesh.port));
         let wide = intercept.into_iter().chain(mesh);
         let wide = wide.flat_map(|(key, port)| everywhere(port).map(|address| (key, address)));
-        for (key, address) in explicit.chain(metrics).chain(wide) {
+        for (key, address) in explicit.chain(mirror).chain(metrics).chain(wide) {
             if let Some((other, before)) = taken.iter().find(|(_, it)| collide(*it, address)) {
                 let text = format!("{address} is taken by {other} ({before}): choose another port");
                 wrong.add(key, text);
@@ -317,41 +342,6 @@ impl fmt::Display for Place {
             Self::Memory => f.write_str("memory"),
             Self::Dir(path) => path.display().fmt(f),
         }
-    }
-}
-
-/// The settings as a page for people; `packaging/hearsay.toml` shows the file's syntax.
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let listen: Vec<_> = self.listen.iter().map(ToString::to_string).collect();
-        let (store, intercept) = (&self.store, &self.intercept);
-        writeln!(f, "listens    {}", listen.join(", "))?;
-        writeln!(f, "name       {}", self.name)?;
-        writeln!(f, "memory     {}", Size(self.memory_bytes))?;
-        writeln!(f, "drain      {}", Span(self.drain))?;
-        writeln!(f, "store      {}, {}", store.place, Size(store.size_bytes))?;
-        match intercept.is_on() {
-            true => writeln!(
-                f,
-                "intercept  {}: port {:?} to {}",
-                intercept.interfaces.join(" "),
-                intercept.ports,
-                intercept.port
-            )?,
-            false => writeln!(f, "intercept  off")?,
-        }
-        writeln!(f, "mesh       {}", self.mesh)?;
-        writeln!(f, "overhear   {}", self.overhear)?;
-        if self.uplink != Uplink::default() {
-            writeln!(f, "uplink     {}", self.uplink)?;
-        }
-        if let Some(metrics) = self.metrics {
-            writeln!(f, "metrics    {metrics}")?;
-        }
-        if self.experiment != Experiment::default() {
-            writeln!(f, "experiment {}", self.experiment)?;
-        }
-        writeln!(f, "control    {}", self.control.display())
     }
 }
 
@@ -444,11 +434,14 @@ impl Reader<'_> {
             control: self.control(file.control, overrides),
             store: self.store(file.store, overrides),
             access: self.access(file.access),
+            classes: Tables::default(),
+            mirror: self.mirror(&file.mirror),
             intercept: intercept(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides),
             overhear: self.overhear(file.overhear, overrides, &experiment),
             uplink: self.uplink(file.uplink),
             metrics: overrides.metrics.or(metrics),
+            ledger: Ledger { hosts: file.ledger.hosts.unwrap_or(false) },
             experiment,
             warnings: Vec::new(),
         }
@@ -476,7 +469,8 @@ impl Reader<'_> {
             if place == Place::Memory { MEMORY_STORE_DEFAULT } else { STORE_DEFAULT };
         let size = overrides.store_size.or(file.size.map(Spanned::into_inner));
         let policy = file.policy.map_or(store::Policy::S3Fifo, |text| self.policy(&text));
-        Store { place, size_bytes: size.unwrap_or(size_default).0, policy }
+        let object_bytes_max = file.object_max.map(|size| size.into_inner().0);
+        Store { place, size_bytes: size.unwrap_or(size_default).0, policy, object_bytes_max }
     }
 
     fn policy(&mut self, text: &Spanned<String>) -> store::Policy {
@@ -656,6 +650,7 @@ mod tests {
             [store]
             path = "memory"
             policy = "lru"
+            object-max = "16MB"
             [intercept]
             interfaces = ["br-lan"]
             port = 3132
@@ -675,6 +670,7 @@ mod tests {
         assert_eq!(config.store.place, Place::Memory);
         assert_eq!(config.store.size_bytes, MEMORY_STORE_DEFAULT.0);
         assert_eq!(config.store.policy, store::Policy::Lru);
+        assert_eq!(config.store.object_bytes_max, Some(16_000_000));
         let rules = config.intercept.rules(&[]).unwrap();
         assert_eq!((rules.listen_port, rules.ports), (3132, vec![80, 8080]));
         let mesh = config.mesh.routing().unwrap();
@@ -766,7 +762,7 @@ mod tests {
             ),
             (
                 "listen = []",
-                "listen: nothing to listen on: give `listen` an address, or [intercept] an interface",
+                "listen: nothing to listen on: give `listen` or [mirror] an address, or [intercept] an interface",
             ),
         ] {
             assert_eq!(complaint(text), expected);

@@ -5,6 +5,7 @@
 //! | `GET /status` | [`Status`] as JSON |
 //! | `GET /peers` | a JSON list of [`PeerLine`] |
 //! | `GET /metrics` | both as Prometheus' text |
+//! | `GET /ledger?since=SECONDS` | `LedgerPage` as JSON; without `since`, of all time |
 //! | `GET /cache?limit=N` | a JSON list of [`ObjectLine`] |
 //! | `GET /manifest?url=U&page=P` | [`ManifestPage`] as JSON, or 404 |
 //! | `GET /published` | a JSON list of `PublishedLine` |
@@ -36,6 +37,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::ledger::LedgerPage;
 use crate::metrics;
 use crate::publish::{self, Publishes};
 use crate::query;
@@ -62,6 +64,9 @@ pub trait Observed {
 
     /// The connected peers, in the order of their identities.
     fn peers(&self) -> Vec<PeerLine>;
+
+    /// The ledger of the last `seconds`; `None`: of all time.
+    fn ledger(&self, seconds: Option<u64>) -> LedgerPage;
 
     /// At most `limit` stored objects, the most recently fetched or validated first.
     async fn objects(&self, limit: usize) -> Vec<ObjectLine>;
@@ -277,6 +282,7 @@ async fn answer<O: Observed + Publishes>(
         }
         ("/status", Scope::All) => json(&observed.status()),
         ("/peers", Scope::All) => json(&observed.peers()),
+        ("/ledger", Scope::All) => json(&observed.ledger(query::number(query, "since"))),
         ("/cache", Scope::All) => {
             let limit = query::number(query, "limit").map_or(LIMIT_DEFAULT, |it| it as usize);
             json(&observed.objects(limit.min(LIMIT_MAX)).await)
@@ -348,6 +354,10 @@ pub(crate) mod tests {
             self.peers.clone()
         }
 
+        fn ledger(&self, seconds: Option<u64>) -> LedgerPage {
+            LedgerPage { from: seconds.unwrap_or(0), ..LedgerPage::default() }
+        }
+
         async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
             self.objects.iter().take(limit).cloned().collect()
         }
@@ -395,6 +405,8 @@ pub(crate) mod tests {
             assert_eq!(ask::status(&paths).await.unwrap(), status);
             assert_eq!(ask::peers(&paths).await.unwrap(), peers);
             assert_eq!(ask::objects(&paths, 1).await.unwrap().len(), 1);
+            assert_eq!(ask::ledger(&paths, Some(7)).await.unwrap().from, 7);
+            assert_eq!(ask::ledger(&paths, None).await.unwrap().from, 0);
             assert_eq!(ask::manifest_page(&paths, "http://x/?a=b&c", 0).await.unwrap(), None);
             assert!(matches!(ControlSocket::open(&path), Err(ControlError::Taken(_))));
             served.abort();

@@ -10,11 +10,14 @@ use crate::links::{Links, Tell};
 use crate::uplink::{Feed, Outcome, Uplink};
 use crate::{clients, engine_log, origins};
 use bytes::Bytes;
+use classes::Reach;
 use host::clock::Clock;
 use host::origin::Pool;
+use host::traffic::{Metered, Traffic};
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use node::account::Account;
 use node::uplink::NearInput;
 use node::{
     ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput,
@@ -26,7 +29,6 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Waker;
 use std::time::SystemTime;
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
 use wire::counters::Reason;
@@ -47,6 +49,8 @@ struct Inner {
     links: Links,
     /// The pair of the uplink, if it has a far end.
     uplink: Option<Uplink>,
+    /// What a mirror's paths stand for.
+    reach: Reach,
     pub relayed: Cell<u64>,
 }
 
@@ -90,7 +94,7 @@ pub type Upgrade = (OnUpgrade, Rc<Permit>);
 /// A connection to an origin, to be joined with the client's connection, and the bytes to send to the
 /// origin first.
 pub struct Past {
-    pub origin: TcpStream,
+    pub origin: Metered,
     pub first: Vec<u8>,
 }
 
@@ -107,6 +111,7 @@ impl Driver {
     /// Drives the engine `node` of the router `name`; `limit` counts the connections of its clients.
     pub fn new(
         mut node: Node,
+        reach: Reach,
         name: String,
         disk: Disk,
         pool: Pool,
@@ -128,10 +133,11 @@ impl Driver {
             state: RefCell::new(state),
             armed: Cell::new(None),
             rearm: Notify::new(),
+            links: Links::new(pool.dialler().traffic().clone()),
             pool,
             limit,
-            links: Links::new(),
             uplink,
+            reach,
             relayed: Cell::new(0),
         }))
     }
@@ -211,6 +217,11 @@ impl Driver {
         self.0.state.borrow().clock
     }
 
+    /// What a mirror's paths stand for.
+    pub fn reach(&self) -> &Reach {
+        &self.0.reach
+    }
+
     /// The pool of connections to origins.
     pub fn pool(&self) -> &Pool {
         &self.0.pool
@@ -234,6 +245,11 @@ impl Driver {
     /// The engine's counters and gauges.
     pub fn report(&self) -> Report {
         self.0.state.borrow().node.report()
+    }
+
+    /// Calls `look` with the engine's account of bytes, and returns its result.
+    pub fn with_account<T>(&self, look: impl FnOnce(&mut Account) -> T) -> T {
+        look(self.0.state.borrow_mut().node.account())
     }
 
     /// The content of an answer that is given without the engine.
@@ -401,6 +417,10 @@ impl Feed for Driver {
             past.into_iter().for_each(|it| self.go_past(state, it));
         }
         self.feed_all(inputs.into_iter().map(Input::Origin));
+    }
+
+    fn traffic(&self) -> &Traffic {
+        self.0.pool.dialler().traffic()
     }
 }
 

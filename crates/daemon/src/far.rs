@@ -21,6 +21,7 @@ use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
 use host::tls::Tls;
+use host::traffic::Traffic;
 use node::uplink::PairKeys;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -70,7 +71,7 @@ async fn serve(args: Far) -> Result<(), Failure> {
     };
     let egress = egress::follow(Vec::new(), &[]).await.map_err(Failure::failed)?;
     let access = node::Access { direct: args.private.clone(), ..node::Access::default() };
-    let pool = Pool::new(Dialler::new(access, egress), tls);
+    let pool = Pool::new(Dialler::new(access, egress, Traffic::default()), tls);
     let units_max = usize::try_from(args.memory.0 / UNIT_BYTES).unwrap_or(usize::MAX);
     let mut gateways = HashMap::new();
     for key in &args.near {

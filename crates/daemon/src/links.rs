@@ -12,6 +12,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use host::clock::Clock;
 use host::parting::part;
 use host::peers::{self, PeerListener};
+use host::traffic::{Metered, Traffic, With};
 use node::driver::links::{
     self, ACCEPTED_MAX, DIALLED_MAX, Farewells, LINGER, LinkSlot, LinkSlots,
 };
@@ -58,6 +59,7 @@ struct Inner {
     farewells: RefCell<Farewells<(LinkId, Rc<Notify>)>>,
     /// Each task holds a clone until it ends, so that tasks can be counted.
     alive: Rc<()>,
+    traffic: Traffic,
     /// The read buffer that links share. What was read is split off without a copy, so it is empty
     /// between reads.
     buffer: RefCell<BytesMut>,
@@ -71,9 +73,10 @@ struct LinkState {
 }
 
 impl Links {
-    /// No links.
-    pub fn new() -> Self {
+    /// No links; the traffic of those to come counts as `traffic`.
+    pub fn new(traffic: Traffic) -> Self {
         Self(Rc::new(Inner {
+            traffic,
             clock: Clock::start(),
             links: RefCell::default(),
             slots: RefCell::default(),
@@ -113,6 +116,7 @@ impl Links {
         loop {
             match port.accept().await {
                 Ok((stream, peer)) => {
+                    let stream = self.0.traffic.meter(stream, With::Peer);
                     // While there is no slot, this connection waits here, and later ones in the
                     // kernel's accept queue.
                     while !self.0.slots.borrow().is_vacant() {
@@ -156,7 +160,7 @@ impl Links {
         is_taken.then(|| Held(self.clone(), slot))
     }
 
-    fn take(&self, stream: TcpStream, peer: SocketAddr, held: Held, tell: impl Tell) {
+    fn take(&self, stream: Metered, peer: SocketAddr, held: Held, tell: impl Tell) {
         let id = LinkId::accepted(self.0.accepted.get());
         self.0.accepted.set(self.0.accepted.get() + 1);
         let (links, link) = (self.clone(), self.add(id));
@@ -178,6 +182,7 @@ impl Links {
         };
         match dialled {
             Ok(stream) => {
+                let stream = self.0.traffic.meter(stream, With::Peer);
                 link.say(tell, LinkInput::Connected(id));
                 self.carry(id, stream, link, tell).await;
             }
@@ -189,7 +194,7 @@ impl Links {
     }
 
     /// Carries a connected link's bytes until it ends, then closes it or lets it linger.
-    async fn carry(&self, id: LinkId, stream: TcpStream, link: &LinkState, tell: &impl Tell) {
+    async fn carry(&self, id: LinkId, stream: Metered, link: &LinkState, tell: &impl Tell) {
         link.say(tell, LinkInput::Room(id, links::room(self.0.links.borrow().len())));
         if let Err(error) = self.pass(id, &stream, link, tell).await {
             tracing::debug!(link = id.0, %error, "a link failed");
@@ -275,7 +280,7 @@ impl Links {
 
     /// Sends the rest of a link that was hung up, and closes it; at once, if too many others
     /// linger.
-    async fn say_farewell(&self, id: LinkId, stream: TcpStream, link: &LinkState) {
+    async fn say_farewell(&self, id: LinkId, stream: Metered, link: &LinkState) {
         let enough = Rc::<Notify>::default();
         let oldest = self.0.farewells.borrow_mut().begin((id, Rc::clone(&enough)));
         if let Some((_, enough)) = oldest {
@@ -356,7 +361,7 @@ impl LinkState {
     }
 
     /// Sends the rest, and closes the connection in order.
-    async fn part(&self, stream: TcpStream) -> io::Result<()> {
+    async fn part(&self, stream: Metered) -> io::Result<()> {
         while !self.buffer.borrow().is_parting() {
             stream.writable().await?;
             self.write(&stream)?;
@@ -430,7 +435,12 @@ mod tests {
         async fn new() -> Self {
             let (sender, told) = unbounded_channel();
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            Self { links: Links::new(), engine: FakeEngine(sender), told, listener }
+            Self {
+                links: Links::new(Traffic::default()),
+                engine: FakeEngine(sender),
+                told,
+                listener,
+            }
         }
 
         fn say(&self, output: LinkOutput) {

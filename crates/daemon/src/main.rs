@@ -26,11 +26,14 @@ mod far;
 mod get;
 mod identity;
 mod intercept;
+mod keeper;
+mod ledger;
 mod links;
 mod log;
 mod manual;
 mod mesh;
 mod metrics;
+mod mirror;
 mod observe;
 mod origins;
 mod overhear;
@@ -41,6 +44,8 @@ mod put;
 mod query;
 mod reload;
 mod run;
+mod show_ledger;
+mod show_mirror;
 mod show_uplink;
 mod status;
 mod term;
@@ -71,11 +76,13 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Status { json } => wait(show_status(&paths(), json)),
         Command::Peers { json } => wait(peers::show(&paths(), json)),
         Command::Uplink(args) => wait(show_uplink::run(&args, &paths())),
+        Command::Ledger(args) => wait(show_ledger::run(&args, &paths())),
         Command::Far(args) => far::run(*args),
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),
         Command::Put(args) => wait(put::run(&args, &paths())),
         Command::Intercept { action } => wait(intercept::run(&action, &paths())),
+        Command::Mirror { action } => show_mirror::run(&action),
         Command::CheckConfig { file } => check_config(file.as_deref()),
         Command::Completions { shell } => {
             complete(shell);

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use host::intercept::Kind as Forwarded;
+use host::traffic::With;
 use node::NotStored;
 use wire::counters::{Counters, Kind, Part, Reason as _, Row};
 
@@ -128,6 +130,10 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
     let peer: Label = ("peer", || {
         vec![("NAME", "The peer's name, or its identity where the name is not enough.")]
     });
+    let class: Label =
+        ("class", || vec![("NAME", "The content class; `other` is what no class has.")]);
+    let with: Label = ("with", || With::all().map(|it| (it.name(), it.help())).collect());
+    let kind: Label = ("kind", || Forwarded::all().map(|it| (it.name(), it.help())).collect());
     let report = &status.report;
     let not_stored = NotStored::ALL.map(|it| (it.name(), report.not_stored.get(it)));
     let not_stored = not_stored.iter().map(|(name, it)| (*name, it));
@@ -144,11 +150,18 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
         Table::one(Some(".report"), report),
         Table::one(Some(".report.requests"), &report.requests),
         Table::of(Some(".report.not_stored.REASON"), Some(reason), not_stored),
+        Table::of(Some(".classes.NAME"), Some(class), named(&status.classes)),
+        Table::of(Some(".wire.WITH"), Some(with), named(&status.wire)),
+        Table::of(Some(".forwarded.KIND"), Some(kind), named(&status.forwarded)),
         Table::one(Some(".report.index"), &report.index),
         Table::one(Some(".report.overheard"), &report.overheard),
         Table::one(Some(".report.overheard"), &report.overheard.heard),
         Table::of(Some(".[]"), Some(peer), peers),
     ]
+}
+
+fn named<T>(rows: &BTreeMap<String, T>) -> impl Iterator<Item = (&str, &T)> {
+    rows.iter().map(|(name, row)| (name.as_str(), row))
 }
 
 /// A peer's label: the name, if no other peer has it and it is too short to be an identity;

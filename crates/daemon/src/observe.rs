@@ -4,6 +4,8 @@ use crate::config::{Config, Place};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
 use crate::driver::Driver;
 use crate::identity::Identity;
+use crate::keeper::Keeper;
+use crate::ledger::LedgerPage;
 use crate::overhear::Heard;
 use crate::publish::{PublishedLine, Publishes, UNLISTED};
 use crate::status::{
@@ -36,6 +38,7 @@ pub struct Observer {
     /// Why the identity is a temporary one, if it is.
     is_temporary: RefCell<Option<String>>,
     heard: RefCell<Option<Heard>>,
+    ledger: Rc<Keeper>,
 }
 
 /// The current route to the gateway, or why it cannot be known.
@@ -43,17 +46,23 @@ pub type Routes = Result<watch::Receiver<RouteTable>, String>;
 
 impl Observer {
     /// Observes a daemon from its start.
-    pub fn new(driver: Driver, config: &Config, addresses: Vec<SocketAddr>) -> Self {
+    pub fn new(
+        driver: Driver,
+        config: &Config,
+        addresses: Vec<SocketAddr>,
+        ledger: Rc<Keeper>,
+    ) -> Self {
         let (config, intercept) = (RefCell::new(config.clone()), RefCell::default());
         let (routes, is_temporary, heard) =
             (RefCell::default(), RefCell::default(), RefCell::default());
         let started = Instant::now();
-        Self { driver, config, started, addresses, intercept, routes, is_temporary, heard }
+        Self { driver, config, started, addresses, intercept, routes, is_temporary, heard, ledger }
     }
 
     /// Notes that the settings changed.
     pub fn holds(&self, config: &Config) {
         self.config.borrow_mut().clone_from(config);
+        self.ledger.holds(config);
     }
 
     /// Notes the routes, if the daemon is in a mesh.
@@ -127,7 +136,7 @@ impl Observer {
 
 impl Observed for Observer {
     fn status(&self) -> Status {
-        let report = self.driver.report();
+        let (report, now) = (self.driver.report(), self.ledger.now());
         let (works, note) = self.intercept.borrow().clone();
         let config = self.config.borrow();
         let store = &config.store;
@@ -167,12 +176,20 @@ impl Observed for Observer {
             memory_budget_bytes: config.memory_bytes,
             clients: self.clients(),
             relayed_bytes: self.driver.relayed().get(),
+            ledger: Some(self.ledger.summary()),
+            classes: now.classes,
+            wire: now.wire,
+            forwarded: now.forwarded,
             report,
         }
     }
 
     fn peers(&self) -> Vec<PeerLine> {
         self.driver.peers().iter().map(PeerLine::from).collect()
+    }
+
+    fn ledger(&self, seconds: Option<u64>) -> LedgerPage {
+        self.ledger.page(seconds)
     }
 
     async fn objects(&self, limit: usize) -> Vec<ObjectLine> {

@@ -44,7 +44,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 35] = [
+const KEYS: [Key; 40] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -54,12 +54,16 @@ const KEYS: [Key; 35] = [
     fixed!("[store] path", store.place),
     fixed!("[store] size", store.size_bytes),
     fixed!("[store] policy", store.policy),
+    fixed!("[store] object-max", store.object_bytes_max),
     fixed!("[access] out", access.out),
     live!("[access] private", access.private),
     live!("[access] ports", access.ports),
+    fixed!("classes.d", classes),
     live!("[intercept] interfaces", intercept.interfaces),
     fixed!("[intercept] port", intercept.port),
     live!("[intercept] ports", intercept.ports),
+    fixed!("[mirror] listen", mirror.listen),
+    fixed!("[mirror] allow", mirror.allow),
     fixed!("[mesh] interfaces", mesh.interfaces),
     fixed!("[mesh] babeld", mesh.babeld),
     fixed!("[mesh] gateway", mesh.gateway),
@@ -74,6 +78,7 @@ const KEYS: [Key; 35] = [
     fixed!("[uplink] far", uplink.far),
     fixed!("[uplink] far-key", uplink.far),
     fixed!("[metrics] listen", metrics),
+    live!("[ledger] hosts", ledger.hosts),
     fixed!("[experiment] paper", experiment.paper),
     fixed!("[experiment] units", experiment.units),
     fixed!("[experiment] streams", experiment.overhear.joins_streams),

@@ -18,6 +18,7 @@ use crate::drain::drain;
 use crate::driver::Driver;
 use crate::entropy;
 use crate::identity::Identity;
+use crate::keeper::Keeper;
 use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::CaptureState;
@@ -28,6 +29,7 @@ use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
 use host::tls::Tls;
+use host::traffic::Traffic;
 use node::driver::CLOCK_EVERY;
 use node::{Input, Node, StoreInput};
 use std::net::SocketAddr;
@@ -103,17 +105,23 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let pair = identity.as_ref().and_then(|it| Uplink::open(&config, it, access(&config)));
     let (pair, results) = pair.unzip();
     let capture = CaptureState::open(&config);
-    let engine = Node::new(engine_config(&config, identity.as_ref(), &capture), index);
+    let settings = engine_config(&config, identity.as_ref(), &capture);
+    let reach = settings.reach.clone();
+    let engine = Node::new(settings, index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
-    let pool = Pool::new(Dialler::new(access(&config), egress.clone()), tls());
+    let dialler = Dialler::new(access(&config), egress.clone(), Traffic::default());
+    let pool = Pool::new(dialler, Some(Tls::of_system()));
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
-    let driver = Driver::new(engine, config.name.clone(), disk, pool, limit, pair.clone());
+    let driver = Driver::new(engine, reach, config.name.clone(), disk, pool, limit, pair.clone());
     if let Some((pair, results)) = pair.zip(results) {
         spawn_local(pair.run(driver.clone(), results));
     }
     driver.set_clock();
     spawn_loops(&driver, answered);
-    let observer = Rc::new(Observer::new(driver.clone(), &config, listeners.addresses()));
+    let keeper = Keeper::open(&config, driver.clone(), BUILT);
+    spawn_local(Rc::clone(&keeper).run());
+    let (addresses, ledger) = (listeners.addresses(), Rc::clone(&keeper));
+    let observer = Rc::new(Observer::new(driver.clone(), &config, addresses, ledger));
     observer.is(identity);
     mesh::say_sealing(&config);
     observer.hears(capture.listen(&driver));
@@ -139,6 +147,8 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     reload.transparent.stop_accepting();
     drain(&driver, reload.held.drain, stop.wait()).await;
     driver.links().hang_up(HANG_UP).await;
+    // Before the rules go, and with them their counters.
+    keeper.keep().await;
     reload.transparent.end();
     driver.with_disk(Disk::finish);
     tracing::info!("stopped");
@@ -158,18 +168,13 @@ fn engine_config(
         profile: config.experiment.units,
         // At most half of the store, so that one object cannot evict everything else.
         object_bytes_max: config.store.size_bytes / 2,
+        undecided_bytes_max: config.store.object_bytes_max.unwrap_or(u64::MAX),
         allow: config.allow.clone(),
         access: access(config),
         built: BUILT,
         mesh: mesh::engine_config(config, identity, capture.budget()),
-        classes: std::sync::Arc::default(),
+        reach: config.reach(),
     }
-}
-
-/// What is needed to speak TLS to origins; `None`, with a warning, if this machine trusts no CA.
-fn tls() -> Option<Tls> {
-    let warn = |error: &_| tracing::warn!("this router cannot fetch https itself: {error}");
-    Tls::new(None).inspect_err(warn).ok()
 }
 
 fn access(config: &Config) -> node::Access {
@@ -201,6 +206,7 @@ fn spawn_loops(driver: &Driver, mut answered: UnboundedReceiver<StoreInput>) {
 /// The open listening sockets.
 struct Listeners {
     explicit: Vec<(SocketAddr, TcpListener)>,
+    mirror: Vec<TcpListener>,
     transparent: Option<TcpListener>,
     metrics: Option<TcpListener>,
 }
@@ -211,6 +217,8 @@ fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
         let listener = listen(*address, host::listen::explicit)?;
         explicit.push((listener.local_addr()?, listener));
     }
+    let open = |address: &SocketAddr| listen(*address, host::listen::explicit);
+    let mirror = config.mirror.listen.iter().map(open).collect::<Result<_, _>>()?;
     let transparent = match config.intercept.interfaces.is_empty() {
         true => None,
         false => {
@@ -220,7 +228,7 @@ fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
     };
     let metrics =
         config.metrics.map(|address| listen(address, host::listen::explicit)).transpose()?;
-    Ok(Listeners { explicit, transparent, metrics })
+    Ok(Listeners { explicit, mirror, transparent, metrics })
 }
 
 fn listen(
@@ -244,17 +252,17 @@ impl Listeners {
         self.explicit.iter().map(|(address, _)| *address).collect()
     }
 
-    /// Starts to accept. Returns the handles of the explicit proxy's accept loops, to stop them
-    /// later.
+    /// Starts to accept. Returns the handles of the accept loops, to stop them later.
     fn serve(self, driver: &Driver, observer: &Rc<Observer>) -> Vec<AbortHandle> {
         if let Some(listener) = self.metrics {
             spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
         }
-        let accept = |(_, listener)| {
-            let accept = clients::accept(driver.clone(), listener, ListenerKind::Explicit);
-            spawn_local(accept).abort_handle()
+        let accept = |(kind, listener)| {
+            spawn_local(clients::accept(driver.clone(), listener, kind)).abort_handle()
         };
-        self.explicit.into_iter().map(accept).collect()
+        let explicit = self.explicit.into_iter().map(|(_, it)| (ListenerKind::Explicit, it));
+        let mirror = self.mirror.into_iter().map(|it| (ListenerKind::Mirror, it));
+        explicit.chain(mirror).map(accept).collect()
     }
 }
 

@@ -3,11 +3,16 @@
 //! *Who calls it:* `observe.rs` makes a [`Status`], the control socket sends it, `metrics.rs` and
 //! [`Status::page`] show it. The JSON is an interface: fields are added, never renamed.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::ledger::Summary;
+use host::intercept::ForwardedBytes;
+use host::traffic::WireBytes;
 use node::Report;
+use node::account::ClassBytes;
 use serde::{Deserialize, Serialize};
 
 mod mesh;
@@ -60,6 +65,18 @@ pub struct Status {
     /// Bytes that were relayed without parsing: tunnels, upgrades, and intercepted connections that
     /// are not HTTP.
     pub relayed_bytes: u64,
+    /// What was saved today, of late, and since counting began; `null` from a daemon without a ledger.
+    #[serde(default)]
+    pub ledger: Option<Summary>,
+    /// Content bytes by class, since the start.
+    #[serde(default)]
+    pub classes: BTreeMap<String, ClassBytes>,
+    /// What crossed the wire on connections that end here, by whom they are with, since the start.
+    #[serde(default)]
+    pub wire: BTreeMap<String, WireBytes>,
+    /// What was only forwarded, by kind, since the rules were set; empty unless clients are intercepted.
+    #[serde(default)]
+    pub forwarded: BTreeMap<String, ForwardedBytes>,
     /// The engine's counters and gauges.
     pub report: Report,
 }
@@ -162,6 +179,7 @@ fn rss_bytes() -> Option<u64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::ledger::Saved;
     pub(crate) use mesh::tests::{in_mesh, peer};
     use node::{NotStored, Recent, Requests, Unstored};
     pub(crate) use overhear::tests::{heard, hearing};
@@ -235,6 +253,32 @@ pub(crate) mod tests {
                 store_works: true,
                 ..Report::default()
             },
+            ..counted()
+        }
+    }
+
+    /// What the ledger adds to a status.
+    fn counted() -> Status {
+        Status {
+            ledger: Some(Summary {
+                today: Saved { given_bytes: 4 << 30, brought_bytes: 3 << 30 },
+                days_30: Saved { given_bytes: 40 << 30, brought_bytes: 10 << 30 },
+                ever: Saved { given_bytes: 400 << 30, brought_bytes: 300 << 30 },
+                begun: 1_780_000_000,
+            }),
+            classes: [(
+                "apt".to_owned(),
+                ClassBytes { served_origin_bytes: 3 << 30, ..ClassBytes::default() },
+            )]
+            .into(),
+            wire: [("client".to_owned(), WireBytes { out_bytes: 5 << 30, ..WireBytes::default() })]
+                .into(),
+            forwarded: [(
+                "tls".to_owned(),
+                ForwardedBytes { up_bytes: 1 << 20, down_bytes: 9 << 30 },
+            )]
+            .into(),
+            ..Status::default()
         }
     }
 

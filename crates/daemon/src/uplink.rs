@@ -13,6 +13,7 @@ use crate::pair::{End, Histories, Work, carry};
 use crate::status::UplinkLine;
 use bytes::Bytes;
 use host::clock::Clock;
+use host::traffic::{Traffic, With};
 use hyper::body::{Body as _, Incoming};
 use node::uplink::{Near, NearConfig, NearInput, NearOutput, PairKeys};
 use node::{Access, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
@@ -62,6 +63,9 @@ pub trait Feed: Clone + 'static {
 
     /// Hands on what an input has led to.
     fn apply(&self, outcome: Outcome);
+
+    /// What connections count as.
+    fn traffic(&self) -> &Traffic;
 }
 
 /// What an input of the pair leads to in the engine's driver.
@@ -238,7 +242,7 @@ impl<D: Feed> Link<D> {
         match host::pair::dial(&far.host, far.port).await {
             Ok(stream) if self.is_current() => {
                 self.driver.uplink(NearInput::Connected);
-                carry(stream, &self).await;
+                carry(self.driver.traffic().meter(stream, With::Uplink), &self).await;
             }
             Ok(_) => return,
             Err(error) => tracing::debug!(%error, far = %far, "cannot connect to the far end"),

@@ -1,5 +1,6 @@
 //! A client's connection, whose traffic is counted.
 
+use crate::traffic::Metered;
 use node::driver::admission::Meter;
 use socket2::SockRef;
 use std::io;
@@ -9,18 +10,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 /// An accepted connection.
 #[derive(Debug)]
 pub struct Client {
-    stream: TcpStream,
+    stream: Metered,
     meter: Arc<Meter>,
 }
 
 impl Client {
     /// A connection that is counted by this meter.
-    pub fn new(stream: TcpStream, meter: Arc<Meter>) -> Self {
+    pub fn new(stream: Metered, meter: Arc<Meter>) -> Self {
         Self { stream, meter }
     }
 
@@ -104,7 +104,7 @@ impl Drop for Client {
     fn drop(&mut self) {
         if self.meter.is_reset() {
             // Errors do not matter: the connection ends in any case.
-            let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+            let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::egress::Egress;
 use crate::listen::settle;
 use crate::resolve::resolve;
+use crate::traffic::{Metered, Traffic, With};
 use node::driver::DIAL_MAX;
 use node::{Access, Caller, Dial, FetchError, Forbidden};
 use std::cell::RefCell;
@@ -25,13 +26,14 @@ pub struct Dialler(Rc<Rules>);
 struct Rules {
     access: RefCell<Access>,
     egress: Egress,
+    traffic: Traffic,
 }
 
 impl Dialler {
-    /// A dialler with these rules.
+    /// A dialler with these rules, whose connections count as `traffic`.
     #[must_use]
-    pub fn new(access: Access, egress: Egress) -> Self {
-        Self(Rc::new(Rules { access: RefCell::new(access), egress }))
+    pub fn new(access: Access, egress: Egress, traffic: Traffic) -> Self {
+        Self(Rc::new(Rules { access: RefCell::new(access), egress, traffic }))
     }
 
     /// Connects to an origin for a client or a peer.
@@ -40,6 +42,16 @@ impl Dialler {
     /// If no address of it may be dialled, or none answers; [`FetchError::TimedOut`] also if its
     /// name could not be looked up in time.
     pub async fn dial(
+        &self,
+        to: &Dial,
+        client: IpAddr,
+        caller: Caller,
+    ) -> Result<Metered, FetchError> {
+        let stream = self.connect(to, client, caller).await?;
+        Ok(self.0.traffic.meter(stream, With::Origin))
+    }
+
+    async fn connect(
         &self,
         to: &Dial,
         client: IpAddr,
@@ -67,6 +79,12 @@ impl Dialler {
             }
         }
         connect(*last, DIAL_MAX).await
+    }
+
+    /// What its connections count as.
+    #[must_use]
+    pub fn traffic(&self) -> &Traffic {
+        &self.0.traffic
     }
 
     /// Replaces the access rules.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use node::{Caller, Leads, is_local};
 use tokio::sync::watch;
 
-use crate::routing::{Forward, Kernel, forward};
+use crate::routing::{Forward, Kernel, addresses, all_addresses, forward};
 
 /// The interfaces; `None` until the kernel has listed them.
 type Outward = Option<Interfaces>;
@@ -65,6 +65,14 @@ pub fn is_there(interface: &str) -> bool {
     let socket =
         rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::DGRAM, None);
     socket.is_ok_and(|socket| rustix::net::netdevice::name_to_index(&socket, interface).is_ok())
+}
+
+/// This machine's addresses; first those of the interfaces with these names. Empty if the kernel does not list them.
+#[must_use]
+pub fn own_addresses(first: &[String]) -> Vec<IpAddr> {
+    let indices = first.iter().filter_map(|name| crate::peers::index(name).ok());
+    let of_them = indices.flat_map(|index| addresses(index).unwrap_or_default());
+    of_them.chain(all_addresses().unwrap_or_default()).collect()
 }
 
 impl Follower {

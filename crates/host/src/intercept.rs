@@ -4,7 +4,8 @@
 //! There are three parts. All are the daemon's own, so rules of other programs are not changed:
 //!
 //! 1. the nftables table `inet hearsay`: new TCP connections that arrive on a chosen interface, for
-//!    a chosen port, are given to the listening socket (TPROXY) and marked;
+//!    a chosen port, are given to the listening socket (TPROXY) and marked; what is only forwarded for
+//!    clients is counted (`intercept/forwarded.rs`);
 //! 2. one `ip rule` per address family: marked packets are looked up in a routing table of the
 //!    daemon's own;
 //! 3. one route in that table: every destination is local, so marked packets reach the socket.
@@ -21,8 +22,10 @@ use node::Prefix;
 use thiserror::Error;
 use wire::counters::Reason as _;
 
+mod forwarded;
 mod report;
 
+pub use forwarded::{Forwarded, ForwardedBytes, Kind, forwarded};
 pub use report::{FamilyReport, Report};
 
 /// The nftables table with all of the daemon's firewall rules.
@@ -214,6 +217,7 @@ impl Rules {
     /// The transaction that replaces the table, with these lines at its end.
     fn table_with(&self, redirects: &str) -> String {
         let (mark, listen_port) = (self.mark_and_accept(), self.listen_port);
+        let forwarded = forwarded::chain(&self.interfaces);
         // `socket wildcard 0`: the listener is bound to every address, so without this condition
         // forwarded packets to its port on any other machine would match it. The `drop` rule: only
         // intercepted connections may reach the listener, or it would be an open proxy.
@@ -229,7 +233,7 @@ table inet {TABLE_NAME} {{
     ip daddr {{ 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 }} return
     ip6 daddr {{ {SPELLED_IPV4}, fe80::/10, ff00::/8 }} return
 {redirects}  }}
-}}
+{forwarded}}}
 "
         )
     }
@@ -592,6 +596,21 @@ table inet hearsay {
     iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
     iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp dport { 80, 8080 } ip6 daddr fd09::/16 tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
     iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
+  }
+  counter tls_up { }
+  counter tls_down { }
+  counter quic_up { }
+  counter quic_down { }
+  counter other_up { }
+  counter other_down { }
+  chain forwarded {
+    type filter hook forward priority filter; policy accept;
+    iifname { "br-lan", "wl0.1" } tcp dport 443 counter name tls_up return
+    iifname { "br-lan", "wl0.1" } udp dport 443 counter name quic_up return
+    iifname { "br-lan", "wl0.1" } counter name other_up return
+    oifname { "br-lan", "wl0.1" } tcp sport 443 counter name tls_down return
+    oifname { "br-lan", "wl0.1" } udp sport 443 counter name quic_down return
+    oifname { "br-lan", "wl0.1" } counter name other_down return
   }
 }
 "#;

@@ -5,7 +5,7 @@
 //! [`screened`] checks their bytes before a parser sees them; [`origin`] sends requests to origins;
 //! [`tls`] verifies them; [`splice`] joins connections that are only relayed; [`intercept`] sets the rules that bring
 //! clients here; [`egress`] knows which interfaces lead out; [`routing`] follows the route to the
-//! gateway; [`peers`] connects to other nodes; [`pair`] to the far end of the uplink; [`capture`] overhears what they send to each other.
+//! gateway; [`peers`] connects to other nodes; [`pair`] to the far end of the uplink; [`capture`] overhears what they send to each other; [`traffic`] counts what crosses the wire.
 //! *Who calls it:* the daemon's loop. *What it never does:* decide anything about a request. *Where
 //! to start:* `listen.rs`.
 
@@ -28,3 +28,4 @@ pub mod screened;
 pub mod splice;
 mod timeouts;
 pub mod tls;
+pub mod traffic;

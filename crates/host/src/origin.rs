@@ -257,6 +257,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traffic::Traffic;
     use bytes::Bytes;
     use http_body_util::{BodyExt as _, Full};
     use node::{Caller, Dial, Interface, RouteSource, Uplink};
@@ -308,7 +309,8 @@ mod tests {
                 exchange: None,
             };
             let egress = crate::egress::follow(Vec::new(), &[]).await.unwrap();
-            let pool = Pool::new(Dialler::new(node::Access::default(), egress), None);
+            let pool =
+                Pool::new(Dialler::new(node::Access::default(), egress, Traffic::default()), None);
             for (interface, connections) in [("wan0", 1), ("wan0", 1), ("wan1", 2), ("wan1", 2)] {
                 pool.follow(&out_by(interface));
                 let answer = pool.ask(&fetch, Content::None).await.unwrap();

@@ -1,14 +1,14 @@
 //! Two options of TCP sockets that no library offers safely, hence `unsafe`: the retransmission timeout
 //! towards peers (RFC 6298), and what the kernel knows of a connection (`TCP_INFO`, tcp(7)).
 //!
-//! *Who calls it:* the code that makes connections to peers, and the uplink's pair. *What it never does:*
-//! fail; a kernel that lacks an option ignores it. *Where to start:* [`shorten`], [`flight`].
+//! *Who calls it:* the code that makes connections to peers, the uplink's pair, and `traffic.rs`. *What it never
+//! does:* fail; a kernel that lacks an option ignores it. *Where to start:* [`shorten`], [`flight`], [`flow`].
 
 #![allow(unsafe_code, reason = "options of TCP sockets that no library knows yet")]
 
 use std::ffi::c_int;
 use std::mem::size_of;
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::{AsFd, AsRawFd as _, RawFd};
 use std::ptr;
 use std::time::Duration;
 
@@ -62,19 +62,8 @@ const INFO: usize = 168;
 
 /// Reads [`Flight`]; `None` on kernels that do not tell all of it.
 pub(crate) fn flight(socket: &impl AsFd) -> Option<Flight> {
-    let mut info = [0u8; INFO];
-    let mut length = INFO as libc::socklen_t;
-    let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: the kernel writes at most `length` bytes to `info`, and how many they were to `length`.
-    let result = unsafe {
-        let value = info.as_mut_ptr().cast();
-        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, value, &raw mut length)
-    };
-    if result != 0 || (length as usize) < INFO {
-        return None;
-    }
-    let word = |at: usize| info[at..at + 4].try_into().map(u32::from_ne_bytes).unwrap_or_default();
-    let long = |at: usize| info[at..at + 8].try_into().map(u64::from_ne_bytes).unwrap_or_default();
+    let info = info::<INFO>(socket.as_fd().as_raw_fd())?;
+    let (word, long) = (|at| word(&info, at), |at| long(&info, at));
     // The offsets of tcpi_snd_mss, tcpi_unacked, tcpi_notsent_bytes, tcpi_min_rtt and tcpi_delivery_rate.
     let (segment, unacked, unsent) =
         (u64::from(word(16)), u64::from(word(24)), u64::from(word(144)));
@@ -83,4 +72,64 @@ pub(crate) fn flight(socket: &impl AsFd) -> Option<Flight> {
         rate: long(160),
         round_trip: Duration::from_micros(word(148).into()),
     })
+}
+
+/// What has crossed a connection since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flow {
+    /// Payload bytes sent; again, where they were sent again.
+    pub sent: u64,
+    /// Payload bytes received, each once.
+    pub received: u64,
+    /// Segments sent and received, pure acknowledgements included; the kernel counts them modulo 2^32.
+    pub segments_out: u32,
+    pub segments_in: u32,
+    /// Bytes that wait to be sent.
+    pub unsent: u64,
+    /// The payload of a full segment.
+    pub segment: u64,
+    /// Whether segments carry timestamps (RFC 7323).
+    pub has_timestamps: bool,
+}
+
+/// The length of `struct tcp_info` up to `tcpi_bytes_sent` (Linux 4.19).
+const INFO_SENT: usize = 208;
+/// `TCPI_OPT_TIMESTAMPS`.
+const TIMESTAMPS: u8 = 1;
+
+/// Reads [`Flow`] of an open socket; `None` on kernels that do not tell all of it, and of a closed one.
+pub(crate) fn flow(fd: RawFd) -> Option<Flow> {
+    let info = info::<INFO_SENT>(fd)?;
+    // The offsets of tcpi_bytes_sent, tcpi_bytes_received, tcpi_segs_out, tcpi_segs_in, tcpi_notsent_bytes,
+    // tcpi_snd_mss and tcpi_options.
+    Some(Flow {
+        sent: long(&info, 200),
+        received: long(&info, 128),
+        segments_out: word(&info, 136),
+        segments_in: word(&info, 140),
+        unsent: word(&info, 144).into(),
+        segment: word(&info, 16).into(),
+        has_timestamps: info[5] & TIMESTAMPS != 0,
+    })
+}
+
+/// The first bytes of `struct tcp_info`; `None` on kernels that do not tell so many.
+fn info<const LENGTH: usize>(fd: RawFd) -> Option<[u8; LENGTH]> {
+    let mut info = [0u8; LENGTH];
+    let mut length = LENGTH as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `info`, and how many they were to `length`. For a number that
+    // is no TCP socket it writes nothing, and fails.
+    let result = unsafe {
+        let value = info.as_mut_ptr().cast();
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, value, &raw mut length)
+    };
+    (result == 0 && length as usize >= LENGTH).then_some(info)
+}
+
+fn word(info: &[u8], at: usize) -> u32 {
+    info[at..at + 4].try_into().map(u32::from_ne_bytes).unwrap_or_default()
+}
+
+fn long(info: &[u8], at: usize) -> u64 {
+    info[at..at + 8].try_into().map(u64::from_ne_bytes).unwrap_or_default()
 }

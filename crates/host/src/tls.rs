@@ -4,12 +4,12 @@
 //! of earlier ones. *Who calls it:* `origin.rs`, for each connection that a fetch wants encrypted. *What it
 //! never does:* continue in clear, or with an origin that it could not verify.
 
+use crate::traffic::Metered;
 use node::driver::DIAL_MAX;
 use node::{Dial, FetchError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use tokio::net::TcpStream;
+use std::sync::{Arc, OnceLock};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::client::Resumption;
@@ -27,9 +27,9 @@ const BUNDLE_VARIABLE: &str = "SSL_CERT_FILE";
 /// The most servers whose sessions are remembered, to be resumed.
 const SESSIONS_MAX: usize = 256;
 
-/// What is needed to speak TLS to origins.
+/// What is needed to speak TLS to origins. `None` in it: this machine trusts no CA.
 #[derive(Clone)]
-pub struct Tls(TlsConnector);
+pub struct Tls(Arc<OnceLock<Option<TlsConnector>>>);
 
 /// Why TLS cannot be spoken.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +64,23 @@ impl Tls {
         Self::trusting(named.or_else(standard).as_deref().into_iter().chain(extra))
     }
 
+    /// Trusts the CAs that the system trusts. They are read when they are first needed: many routers never fetch by TLS,
+    /// and have little memory.
+    pub fn of_system() -> Self {
+        Self(Arc::default())
+    }
+
+    fn connector(&self) -> Option<&TlsConnector> {
+        let read = || match Self::new(None) {
+            Ok(tls) => tls.0.get().cloned().flatten(),
+            Err(error) => {
+                tracing::warn!("this router cannot fetch https itself: {error}");
+                None
+            }
+        };
+        self.0.get_or_init(read).as_ref()
+    }
+
     fn trusting<'a>(files: impl Iterator<Item = &'a Path>) -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
         for path in files {
@@ -84,18 +101,24 @@ impl Tls {
         // The origin must not choose HTTP/2, which is not spoken here.
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = Resumption::in_memory_sessions(SESSIONS_MAX);
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+        let connector = TlsConnector::from(Arc::new(config));
+        Ok(Self(Arc::new(OnceLock::from(Some(connector)))))
     }
 
     /// Makes a connection a TLS connection with the host that was dialled.
     pub(crate) async fn connect(
         &self,
         to: &Dial,
-        stream: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, FetchError> {
+        stream: Metered,
+    ) -> Result<TlsStream<Metered>, FetchError> {
         // A name that no certificate can contain.
         let name = name(to).ok_or(FetchError::Untrusted)?;
-        match tokio::time::timeout(DIAL_MAX, self.0.connect(name, stream)).await {
+        match tokio::time::timeout(
+            DIAL_MAX,
+            self.connector().ok_or(FetchError::NoTls)?.connect(name, stream),
+        )
+        .await
+        {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => {
                 tracing::debug!(%error, ?to, "a TLS handshake failed");

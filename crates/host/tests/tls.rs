@@ -5,6 +5,7 @@ use host::dial::Dialler;
 use host::egress;
 use host::origin::{Pool, broken};
 use host::tls::Tls;
+use host::traffic::Traffic;
 use http_body_util::BodyExt as _;
 use node::driver::DIAL_MAX;
 use node::{Access, Caller, Dial, Fetch, FetchError};
@@ -142,7 +143,7 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<(
 
 async fn pool(tls: Option<Tls>) -> Pool {
     let egress = egress::follow(Vec::new(), &[]).await.unwrap();
-    Pool::new(Dialler::new(Access::default(), egress), tls)
+    Pool::new(Dialler::new(Access::default(), egress, Traffic::default()), tls)
 }
 
 /// A pool that trusts this CA besides those of the system.

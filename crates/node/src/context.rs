@@ -1,5 +1,6 @@
 //! The services that every machine of a node may use. They answer at once, and call no machine.
 
+use crate::account::Account;
 use crate::catalogue::{Manifests, Published, Rows, Segments, Signed};
 use crate::chunks::{Chunks, InFlight, Opener, is_sealed_as};
 use crate::clock::Clock;
@@ -23,6 +24,7 @@ use crate::trust::Trust;
 use crate::turns::Turns;
 use ::http::StatusCode;
 use bytes::Bytes;
+use classes::{Promises, Proven};
 use content::{Sealer, Segment};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -58,6 +60,10 @@ pub struct Context {
     /// Segments of manifests that are not in the catalogue yet.
     pub segments: Segments,
     pub dns: DnsCache,
+    /// Hosts that are archives, as their indexes have shown.
+    pub proven: Proven,
+    /// Digests of files that indexes have promised.
+    pub promises: Promises,
     pub rows: Rows,
     /// Records that are in no row any more but are still read.
     pub lingering: BTreeSet<RecordId>,
@@ -89,6 +95,8 @@ pub struct Context {
     /// Objects under way. Only `object` writes them.
     pub transfers: Transfers,
     pub report: Report,
+    /// Content bytes by class.
+    pub account: Account,
     /// What is done, for people who watch it.
     pub events: Events,
     pub out: VecDeque<Output>,
@@ -116,6 +124,8 @@ impl Context {
             ids: Ids::default(),
             segments: Segments::default(),
             dns: DnsCache::new(),
+            proven: Proven::default(),
+            promises: Promises::default(),
             // Shares of the memory: an eighth each for rows and manifests, a quarter for units.
             rows: Rows::new(memory / 8),
             lingering: BTreeSet::new(),
@@ -130,6 +140,7 @@ impl Context {
             trust: Trust::Works,
             // Until a write fails, the store counts as working.
             report: Report { store_works: true, ..Report::default() },
+            account: Account::new(std::sync::Arc::clone(&config.reach.classes)),
             exchanges: Exchanges::default(),
             pursuits: Pursuits::default(),
             transfers: Transfers::default(),
@@ -310,6 +321,7 @@ impl Context {
     pub fn append(&mut self, of: Option<FetchId>, mut group: Vec<(ChunkId, Bytes)>) {
         // The store reserves room for one of its segments. A larger group could wait for ever.
         let bytes_max = self.chunks.index().segment_bytes() / 2;
+        let lasts = of.and_then(|id| self.transfers.get(&id)).is_some_and(|it| it.is_lasting);
         while !group.is_empty() {
             let mut sum = 0;
             let fits = group.iter().take_while(|(_, bytes)| {
@@ -318,7 +330,7 @@ impl Context {
             });
             let rest = group.split_off(fits.count().max(1));
             self.dirty();
-            let spared = self.chunks.append(of, group, &mut self.ids, &mut self.out);
+            let spared = self.chunks.append(of, lasts, group, &mut self.ids, &mut self.out);
             if of.is_none() {
                 self.overheard_written(spared, &[]);
             }

@@ -52,6 +52,8 @@ wire::reasons! {
         Unroutable = "destination_ip_unroutable",
         /// No router in reach has the object of this name.
         NotFound = "destination_not_found",
+        /// The archive sends to a host that is in no table and not in `[mirror] allow`, or in a circle.
+        Astray = "http_request_denied",
         /// The origin's answer is not sound HTTP.
         ProtocolError = "http_protocol_error",
         /// The request's content is not sound HTTP, or broke off.
@@ -74,6 +76,7 @@ impl Fault {
             Some(FetchError::NoTls) => Self::NoTls,
             Some(FetchError::Untrusted) => Self::Untrusted,
             Some(FetchError::NotTls) => Self::NotTls,
+            Some(FetchError::Astray) => Self::Astray,
             Some(FetchError::Malformed) => Self::ProtocolError,
             Some(FetchError::Unsent) => Self::RequestError,
             Some(FetchError::Truncated) | None => Self::Incomplete,
@@ -93,6 +96,7 @@ impl Fault {
             | Self::NoTls
             | Self::Untrusted
             | Self::NotTls
+            | Self::Astray
             | Self::ProtocolError
             | Self::Incomplete => StatusCode::BAD_GATEWAY,
             Self::BadConnect

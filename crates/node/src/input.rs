@@ -1,16 +1,16 @@
 //! The events that a node handles.
 
 use crate::access::{Access, Forbidden, Prefix};
+use crate::crossed::Crossed;
 use crate::routes::RouteTable;
 use bytes::Bytes;
-use classes::Classes;
+use classes::Reach;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use store::{Entry, Location, SegmentId};
 use wire::capture::Segment;
-use wire::{ChunkId, Date, ObjectKey, Oid, PublicKey, RecordId, Selection};
+use wire::{ChunkId, Date, Digest, ObjectKey, Oid, PublicKey, RecordId, Selection};
 
 /// One request of a client, until its response has ended. Numbered by the driver; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -170,6 +170,8 @@ pub struct Config {
     pub profile: &'static content::Profile,
     /// Objects larger than this, in bytes, are not stored.
     pub object_bytes_max: u64,
+    /// Objects larger than this, in bytes, are not stored if no content class says how long they are kept.
+    pub undecided_bytes_max: u64,
     /// Clients that may use it besides local ones.
     pub allow: Vec<Prefix>,
     /// What it may dial, and for whom. Origins in `direct` are asked without the mesh.
@@ -178,8 +180,8 @@ pub struct Config {
     pub built: Date,
     /// The mesh, if it is in one.
     pub mesh: Option<MeshConfig>,
-    /// What the paths of package archives promise.
-    pub classes: Arc<Classes>,
+    /// What the paths of package archives promise, and where a mirror's requests may go.
+    pub reach: Reach,
 }
 
 /// Settings that may change while a node runs. All others of [`Config`] are fixed.
@@ -198,6 +200,8 @@ pub struct Settings {
 pub enum Entrance {
     /// The client uses it as its proxy.
     Explicit,
+    /// The client uses it as a mirror of archives. The driver has made its request one for the archive's URI.
+    Mirror,
     /// The client dialled this address and was intercepted.
     Intercepted(SocketAddr),
 }
@@ -225,6 +229,8 @@ pub struct Request {
     pub behind_uplink: bool,
     /// How the request reached this proxy.
     pub entrance: Entrance,
+    /// The digest that the content must have, from the mirror's URL.
+    pub expected: Option<Digest>,
 }
 
 /// An overheard TCP segment between other nodes, as in [`wire::capture::Segment`].
@@ -281,6 +287,8 @@ pub enum FetchError {
     Untrusted,
     /// It speaks no TLS, or none that this node accepts.
     NotTls,
+    /// It sent a mirror's request where this node may not go, too often elsewhere, or for a token that nobody gets.
+    Astray,
 }
 
 /// Why a file was not published or an object not withdrawn. Sizes are in bytes.
@@ -327,6 +335,8 @@ pub enum OriginInput {
     Head(FetchId, StatusCode, HeaderMap),
     /// Content of the response.
     Body(FetchId, Bytes),
+    /// The far end tells how the next content crosses the uplink, before it is given.
+    Crossed(FetchId, Crossed),
     /// The response has ended; with an error, perhaps before it began.
     End(FetchId, Result<(), FetchError>),
 }

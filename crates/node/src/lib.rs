@@ -13,11 +13,13 @@
 //! (architecture A1, the gateway's cache).
 
 mod access;
+pub mod account;
 mod catalogue;
 mod chunks;
 mod client;
 mod clock;
 mod context;
+mod crossed;
 mod dns;
 pub mod driver;
 pub mod events;
@@ -61,6 +63,7 @@ pub use access::{Access, Caller, Forbidden, Leads, Prefix, PrefixError, is_local
 pub use catalogue::PublishedInfo;
 pub use catalogue::stored_segment;
 pub use client::miss::Forward;
+pub use crossed::Crossed;
 pub use events::{Event, Stale};
 pub use fault::{Fault, dialled_in_vain, error_text};
 pub use http::{

@@ -9,17 +9,22 @@ mod turns;
 mod values;
 mod way;
 
+use crate::account::Account;
 use crate::catalogue::{LIST, PublishedInfo};
 use crate::client::Client;
 use crate::context::Context;
 use crate::events::{Event, Events, RequestEnd, Stale};
-use crate::input::{ClientInput, Config, FetchId, Input, OriginInput, PutError, StoreInput};
+use crate::input::{
+    ClientInput, Config, FetchError, FetchId, Input, OriginInput, PutError, StoreInput,
+};
 use crate::object::Objects;
 use crate::output::{OriginOutput, Output};
 use crate::overhear::Listener;
 use crate::peers::PeerInfo;
 use crate::publish::Publish;
+use crate::pursuits::Upstream;
 use crate::report::Report;
+use crate::source::detour::Turn;
 use crate::source::select::Select;
 use crate::source::{Source, select};
 use crate::timer::{self, Timer};
@@ -124,6 +129,11 @@ impl Node {
         &mut self.cx.events
     }
 
+    /// Content bytes by class. The driver reads them now and then, and decides whether hosts are counted.
+    pub fn account(&mut self) -> &mut Account {
+        &mut self.cx.account
+    }
+
     /// All peers, ordered by id.
     pub fn peers(&self) -> Vec<PeerInfo> {
         self.cx.mesh.as_ref().map_or_else(Vec::new, |mesh| mesh.peers.list(self.cx.now))
@@ -221,10 +231,21 @@ impl Node {
                     self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(fetch)));
                 }
             },
+            OriginInput::Crossed(fetch, crossed) => {
+                let id = self.source.transfer_of(&self.cx, fetch);
+                if let Some(pursuit) = id.and_then(|id| self.cx.pursuits.get_mut(&id)) {
+                    pursuit.far.comes(crossed);
+                }
+            }
             OriginInput::End(fetch, result) => {
                 let Some(id) = self.source.transfer_of(&self.cx, fetch) else {
                     return self.cx.events.stale(Stale::OriginEnd);
                 };
+                match self.source.detours.ended(&mut self.cx, id, result.is_ok()) {
+                    Turn::Arrived => {}
+                    Turn::OnTheWay => return,
+                    Turn::Astray => return self.ends(id, Err(FetchError::Astray)),
+                }
                 if let Some(result) = self.source.origin_ends(&mut self.cx, id, result) {
                     self.ends(id, result);
                 }
@@ -238,6 +259,11 @@ impl Node {
         self.source.forget_previous(&mut self.cx, id);
         if status != StatusCode::SWITCHING_PROTOCOLS {
             http::strip_hop_by_hop(&mut headers);
+        }
+        match self.source.detours.head(&mut self.cx, id, status, &headers) {
+            Turn::Arrived => {}
+            Turn::OnTheWay => return,
+            Turn::Astray => return self.ends(id, Err(FetchError::Astray)),
         }
         if !self.source.rest_head(&mut self.cx, id, status, &headers)
             && !self.object.repair_head(&mut self.cx, id, status, &headers)
@@ -253,8 +279,16 @@ impl Node {
             self.publish.handle_bytes(id, &bytes);
         }
         self.cx.pursuits.came(id, self.cx.now);
-        if self.cx.pursuits.is_at_origin(id) {
-            self.cx.report.origin_bytes += bytes.len() as u64;
+        match self.source.detours.body(&mut self.cx, id, &bytes) {
+            Turn::Arrived => {}
+            Turn::OnTheWay => return,
+            Turn::Astray => return self.ends(id, Err(FetchError::Astray)),
+        }
+        let pursuit = self.cx.pursuits.get_mut(&id);
+        if let Some(pursuit) = pursuit.filter(|it| it.via == Upstream::Origin) {
+            let (length, ask) = (bytes.len() as u64, &pursuit.quest.ask);
+            self.cx.report.origin_bytes += length;
+            self.cx.account.fetched(ask, length, pursuit.far.fetched(length));
         }
         way::enter("object: a body");
         if !self.object.handle_body(&mut self.cx, id, &bytes) {

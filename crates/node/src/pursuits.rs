@@ -1,9 +1,13 @@
 //! Requests to peers and origins. Every machine may read this table; only `source` writes it.
 
+pub mod detour;
+
+use crate::crossed::{ByFarEnd, Crossed};
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use crate::request::Ask;
 use ::http::{HeaderMap, HeaderValue};
+use detour::Detour;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -37,6 +41,12 @@ impl Pursuits {
     /// Whether the origin is asked.
     pub fn is_at_origin(&self, id: FetchId) -> bool {
         self.via(id) == Some(Upstream::Origin)
+    }
+
+    /// How these bytes crossed the uplink, which a client was given from a body of an origin.
+    pub fn crossed(&mut self, id: Option<FetchId>, bytes: u64) -> Crossed {
+        let pursuit = id.filter(|_| bytes > 0).and_then(|id| self.0.get_mut(&id));
+        pursuit.map(|pursuit| pursuit.far.served(bytes)).unwrap_or_default()
     }
 
     /// The requests for which `which` is true, in order.
@@ -123,6 +133,10 @@ pub struct Pursuit {
     pub origin_raced: bool,
     /// The request for the rest, if the origin broke the body off.
     pub resumed: Option<Resumed>,
+    /// How far it got, if its origin sent it elsewhere.
+    pub detour: Detour,
+    /// How its body crossed the uplink.
+    pub far: ByFarEnd,
 }
 
 impl Pursuit {

@@ -30,6 +30,12 @@ wire::counters! {
         Requests () {
             /// Requests that were answered with an error of this proxy, by reason.
             errors: Tally<Fault>, Requests;
+            /// Responses that were broken off because they had not the digest that was promised for them.
+            digests_false: Counter, Requests;
+            /// Requests that followed a redirect or a demand for a token, for requests of a mirror.
+            detours: Counter, Requests;
+            /// Requests answered by an object of another URI with the digest that was promised for theirs.
+            aliases: Counter, Requests;
             /// Content bytes received from origins.
             origin_bytes: Counter, Bytes;
             /// Requests being answered.

@@ -4,7 +4,7 @@ use crate::access::{Access, Caller, Forbidden};
 use crate::http::{Audience, CONDITIONS, CacheControl, NotStored, Target, take_cookies};
 use crate::input::{Config, Entrance, FetchError};
 use crate::output::{self, Dial};
-use classes::Verdict;
+use classes::{Keep, Verdict};
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::IpAddr;
 use wire::peer::{Request, Resume};
@@ -73,13 +73,14 @@ pub struct Ask {
     pub target: Target,
     /// What the content classes say of the target.
     pub verdict: Verdict,
+    /// The digest of the content, if the request or the URL names one.
+    pub expected: Option<Digest>,
+    /// The node that dials follows redirects, and gets a token where anyone may have one: the client speaks to a mirror,
+    /// and knows nothing of the places to which archives send.
+    pub follow: bool,
     pub key: ObjectKey,
     /// The name, if a published object is requested.
     pub named: Option<Oid>,
-    /// The digest that an index promised of the content.
-    pub expected: Option<Digest>,
-    /// The node that dials the origin follows redirects.
-    pub follow: bool,
     /// End-to-end fields, with our `Via` but without `Host`.
     pub headers: HeaderMap,
     pub client: IpAddr,
@@ -107,7 +108,7 @@ impl Ask {
         match (self.asker, self.entrance) {
             (Asker::Peer(..), _) => Caller::Peer,
             (Asker::Client, _) if self.audience == Audience::ThisMachine => Caller::ThisMachine,
-            (Asker::Client, Entrance::Explicit) => Caller::Explicit,
+            (Asker::Client, Entrance::Explicit | Entrance::Mirror) => Caller::Explicit,
             (Asker::Client, Entrance::Intercepted(_)) => Caller::Intercepted,
         }
     }
@@ -131,6 +132,25 @@ impl Ask {
             Some(NotStored::Precondition)
         } else {
             None
+        }
+    }
+
+    /// The key under which an object with the expected digest is found, whatever its URI. What only some may have has
+    /// none.
+    pub fn alias(&self, secret: &[u8; 32]) -> Option<ObjectKey> {
+        let shared = |_: &Digest| self.audience == Audience::Everyone && self.named.is_none();
+        let digest = self.expected.filter(shared)?;
+        let key = blake3::derive_key("hearsay 2026-11 alias of a digest", secret);
+        Some(ObjectKey(*blake3::keyed_hash(&key, digest.to_string().as_bytes()).as_bytes()))
+    }
+
+    /// The most bytes that its object may have to be stored.
+    pub fn bytes_max(&self, config: &Config) -> u64 {
+        match self.verdict.keep {
+            Keep::Default => config.object_bytes_max.min(config.undecided_bytes_max),
+            Keep::UpTo(bytes) => config.object_bytes_max.min(bytes),
+            Keep::Always => config.object_bytes_max,
+            Keep::Never => 0,
         }
     }
 

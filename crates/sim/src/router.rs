@@ -131,11 +131,12 @@ impl Router {
             profile: settings.profile,
             // As in the daemon, one object never evicts all others.
             object_bytes_max: settings.store.bytes / 2,
+            undecided_bytes_max: u64::MAX,
             allow: Vec::new(),
             access: node::Access::default(),
             built: BUILT,
             mesh,
-            classes: std::sync::Arc::default(),
+            reach: classes::Reach::default(),
         };
         Ok(Self {
             node: Node::new(config, index),

@@ -144,6 +144,9 @@ pub(crate) struct S3Fifo {
 }
 
 const USES_MAX: u8 = 3;
+/// The life of a unit that is to be evicted last: it survives as many rounds of the main queue unused as other units
+/// need uses for.
+const USES_OF_LASTING: u8 = 64;
 /// The uses that move a unit from the small queue to the main one (`freq > 1` in the paper).
 const USES_TO_MOVE_ON: u8 = 2;
 const GHOSTS_PER_SET: usize = 8;
@@ -173,7 +176,12 @@ impl S3Fifo {
 
     /// The life of a unit after a use.
     pub fn used(life: u8) -> u8 {
-        (life + 1).min(USES_MAX)
+        if life >= USES_MAX { life } else { life + 1 }
+    }
+
+    /// The life of a unit that is evicted after all others.
+    pub fn lasting() -> u8 {
+        USES_OF_LASTING
     }
 
     /// The life that a unit needs to survive the reclaiming of its segment. A unit on probation
@@ -184,7 +192,12 @@ impl S3Fifo {
 
     /// The life of a unit that has survived, at its new location.
     pub fn stayed(life: u8, is_small: bool) -> u8 {
-        if is_small { 0 } else { life.saturating_sub(1) }
+        match is_small {
+            // Its life counts rounds of the main queue, and has not begun.
+            true if life > USES_MAX => life,
+            true => 0,
+            false => life.saturating_sub(1),
+        }
     }
 
     /// Adds the ghost of a unit evicted from the small queue.

@@ -195,6 +195,22 @@ impl Index {
         });
     }
 
+    /// A unit is to be evicted after all others, as long as the store has room for such units at all: it is as one that
+    /// was used very often. By LRU it is as one just used.
+    pub fn make_lasting(&mut self, id: &ChunkId) {
+        let key = Key::of(id);
+        self.settle(key);
+        let Self { table, segments, evictor: Evictor::S3Fifo(_), .. } = self else { return };
+        table.retain(key, |place| {
+            let before = std::mem::replace(&mut place.life, S3Fifo::lasting());
+            if let Some(segment) = segments.at_mut(place.segment) {
+                segment.subtract(before, class_bytes(place.class));
+                segment.add(place.life, class_bytes(place.class));
+            }
+            true
+        });
+    }
+
     /// Inserts a unit that has been written. The newest segment named in calls of this method
     /// counts as being written to; so do those last named in [`Index::insert_on_probation`] and in
     /// [`Index::moved`].

@@ -1,11 +1,11 @@
 //! The store of chunks: an index in memory, a log on disk, a catalogue of the objects that the
-//! chunks make up, and the history of an uplink.
+//! chunks make up, the history of an uplink, and the ledger of bytes.
 //!
-//! *What this is:* four independent parts. [`Index`] knows where each unit is stored, and decides
+//! *What this is:* five independent parts. [`Index`] knows where each unit is stored, and decides
 //! which units are evicted; it does no I/O. [`Log`] and [`Reader`] keep the units' bytes in segment
 //! files. [`Catalogue`] stores rows about objects, which are opaque to it. [`History`] and
 //! [`HistoryReader`] keep the units that crossed an uplink, in that order, in a directory of their
-//! own.
+//! own. [`ledger`] keeps sums of bytes by time; it does no I/O.
 //!
 //! *Who calls it:* the engine owns the [`Index`] and asks it directly; a writer thread owns the
 //! [`Log`] and the [`Catalogue`]; other threads hold a [`Reader`] or a [`CatalogueReader`]. Each end
@@ -27,6 +27,7 @@ mod evict;
 mod files;
 mod history;
 mod index;
+pub mod ledger;
 mod log;
 mod reader;
 mod recover;

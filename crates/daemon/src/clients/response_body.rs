@@ -2,6 +2,7 @@
 
 use crate::connections::Permit;
 use crate::driver::{Driver, End, Outbox};
+use crate::mirror::{Rewriting, Unreadable};
 use bytes::Bytes;
 use host::screened::Signs;
 use http::{HeaderMap, StatusCode};
@@ -49,6 +50,8 @@ pub struct ResponseBody {
     pub outbox: Rc<RefCell<Outbox>>,
     /// Bytes still to be sent, if the length is known.
     pub left: Option<u64>,
+    /// Rewrites the links in it, if it is an index of a mirror.
+    pub rewriting: Option<Box<Rewriting>>,
     /// The flow-control window, and how much of it was used.
     pub window: ClientWindow,
     /// Held until the response has ended.
@@ -77,6 +80,11 @@ impl ResponseBody {
         }
     }
 
+    /// Whether nothing is left to be rewritten, once all has come.
+    fn is_rewritten(&self) -> bool {
+        self.rewriting.as_ref().is_none_or(|it| it.is_finished())
+    }
+
     /// Grants the engine credit for the bytes that were sent; returns whether any was due.
     fn settle(&mut self, nothing_waits: bool) -> bool {
         let credit = self.window.give_back(nothing_waits);
@@ -102,6 +110,11 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let this = self.get_mut();
         loop {
+            if let Some(rewriting) = &mut this.rewriting
+                && let Some(bytes) = rewriting.step().map_err(|Unreadable| Broken)?
+            {
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
             let (bytes, end) = {
                 let mut outbox = this.outbox.borrow_mut();
                 (outbox.queue.pop_front(), outbox.end)
@@ -110,9 +123,19 @@ impl Body for ResponseBody {
                 this.window.took(bytes.len() as u64);
                 this.left = this.left.map(|left| left.saturating_sub(bytes.len() as u64));
                 this.settle(false);
-                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                let Some(rewriting) = &mut this.rewriting else {
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                };
+                rewriting.arrive(bytes);
+                continue;
             }
             match end {
+                Some(End::Complete) if !this.is_rewritten() => {
+                    let rest = this.rewriting.as_mut().map_or(Ok(None), |it| it.finish());
+                    if let Some(bytes) = rest.map_err(|Unreadable| Broken)? {
+                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                    }
+                }
                 Some(End::Complete) => return Poll::Ready(None),
                 Some(End::Broken) => return Poll::Ready(Some(Err(Broken))),
                 None if this.settle(true) => {}
@@ -126,7 +149,7 @@ impl Body for ResponseBody {
 
     fn is_end_stream(&self) -> bool {
         let outbox = self.outbox.borrow();
-        outbox.queue.is_empty() && outbox.end == Some(End::Complete)
+        outbox.queue.is_empty() && outbox.end == Some(End::Complete) && self.is_rewritten()
     }
 
     fn size_hint(&self) -> SizeHint {

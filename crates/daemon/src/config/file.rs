@@ -20,10 +20,12 @@ pub struct File {
     pub store: Store,
     pub access: Access,
     pub intercept: Intercept,
+    pub mirror: Mirror,
     pub mesh: Mesh,
     pub overhear: Overhear,
     pub uplink: Uplink,
     pub metrics: Metrics,
+    pub ledger: Ledger,
     pub experiment: Experiment,
 }
 
@@ -34,6 +36,8 @@ pub struct Store {
     pub path: Option<Spanned<String>>,
     pub size: Option<Spanned<Size>>,
     pub policy: Option<Spanned<String>>,
+    #[serde(rename = "object-max")]
+    pub object_max: Option<Spanned<Size>>,
 }
 
 /// Table `[access]`.
@@ -52,6 +56,14 @@ pub struct Intercept {
     pub interfaces: Option<Vec<String>>,
     pub port: Option<u16>,
     pub ports: Option<Vec<u16>>,
+}
+
+/// Table `[mirror]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Mirror {
+    pub listen: Vec<Spanned<String>>,
+    pub allow: Vec<Spanned<String>>,
 }
 
 /// Table `[mesh]`.
@@ -95,6 +107,13 @@ pub struct Metrics {
     pub listen: Option<Spanned<String>>,
 }
 
+/// Table `[ledger]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Ledger {
+    pub hosts: Option<bool>,
+}
+
 /// Table `[experiment]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -107,7 +126,7 @@ pub struct Experiment {
     pub cancel: Option<Spanned<String>>,
 }
 
-const TOP: [&str; 14] = [
+const TOP: [&str; 16] = [
     "listen",
     "allow",
     "name",
@@ -117,10 +136,12 @@ const TOP: [&str; 14] = [
     "store",
     "access",
     "intercept",
+    "mirror",
     "mesh",
     "overhear",
     "uplink",
     "metrics",
+    "ledger",
     "experiment",
 ];
 
@@ -128,15 +149,17 @@ const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
 /// Every key, by table; the keys of the first entry are outside any table.
-pub const KEYS: [(&str, &[&str]); 9] = [
+pub const KEYS: [(&str, &[&str]); 11] = [
     ("", &TOP),
-    ("store", &["path", "size", "policy"]),
+    ("store", &["path", "size", "policy", "object-max"]),
     ("access", &["out", "private", "ports"]),
     ("intercept", &["interfaces", "port", "ports"]),
+    ("mirror", &["listen", "allow"]),
     ("mesh", &MESH),
     ("overhear", &["mode", "interface", "memory"]),
     ("uplink", &["far", "far-key"]),
     ("metrics", &["listen"]),
+    ("ledger", &["hosts"]),
     ("experiment", &["paper", "units", "streams", "halves", "heads", "cancel"]),
 ];
 

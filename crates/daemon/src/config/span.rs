@@ -1,4 +1,4 @@
-//! Spans of time in the configuration: `60s`, `5min`, `0s`.
+//! Spans of time in the configuration and on the command line: `60s`, `5min`, `30d`, `0s`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ pub struct Span(pub Duration);
 pub struct SpanError;
 
 /// The units, and the number of seconds in each.
-const UNITS: [(&str, u64); 3] = [("s", 1), ("min", 60), ("h", 3600)];
+const UNITS: [(&str, u64); 4] = [("s", 1), ("min", 60), ("h", 3600), ("d", 86_400)];
 
 impl FromStr for Span {
     type Err = SpanError;
@@ -45,6 +45,7 @@ mod tests {
         assert_eq!(read("60s"), Ok(60));
         assert_eq!(read(" 5 min "), Ok(300));
         assert_eq!(read("2h"), Ok(7200));
+        assert_eq!(read("30d"), Ok(30 * 86_400));
         assert_eq!(read("0s"), Ok(0));
         for bad in ["", "s", "60", "-1s", "1.5s", "forever", "99999999999s", "1m"] {
             assert_eq!(read(bad), Err(SpanError), "{bad}");

@@ -3,8 +3,10 @@
 use bytes::{Buf as _, Bytes};
 use host::pair::wants_more;
 use host::parting::part;
+use std::borrow::Borrow;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
+use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
@@ -35,17 +37,21 @@ pub trait End {
 }
 
 /// Carries bytes until the connection or the engine's interest in it ends.
-pub async fn carry(stream: TcpStream, end: &impl End) {
+pub async fn carry<S>(owned: S, end: &impl End)
+where
+    S: AsyncWrite + Unpin + Borrow<TcpStream>,
+{
     let mut unsent = Bytes::new();
     let mut buffer = vec![0; READ_MAX];
     loop {
+        let stream: &TcpStream = owned.borrow();
         let changed = end.changed().notified();
         tokio::pin!(changed);
         changed.as_mut().enable();
-        let Ok(written) = write(&stream, end, &mut unsent) else { return };
+        let Ok(written) = write(stream, end, &mut unsent) else { return };
         if end.is_over() {
             // The other side may still have to read why.
-            let _ = tokio::time::timeout(LINGER, finish(stream, end, unsent)).await;
+            let _ = tokio::time::timeout(LINGER, finish(owned, end, unsent)).await;
             return;
         }
         tokio::select! {
@@ -81,15 +87,19 @@ enum Written {
 }
 
 /// Sends what is left, and waits until the other side closes too.
-async fn finish(stream: TcpStream, end: &impl End, mut unsent: Bytes) -> io::Result<()> {
-    while let Ok(written) = write(&stream, end, &mut unsent) {
+async fn finish<S>(owned: S, end: &impl End, mut unsent: Bytes) -> io::Result<()>
+where
+    S: AsyncWrite + Unpin + Borrow<TcpStream>,
+{
+    let stream: &TcpStream = owned.borrow();
+    while let Ok(written) = write(stream, end, &mut unsent) {
         match written {
             Written::All => break,
             Written::SocketFull => stream.writable().await?,
             Written::PathFull => tokio::time::sleep(LOOK_EVERY).await,
         }
     }
-    part(stream).await
+    part(owned).await
 }
 
 /// Writes as much as the socket and the path take.

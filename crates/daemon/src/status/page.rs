@@ -2,6 +2,7 @@
 //! the daemon's state.
 
 use super::{Clients, Mesh, Overhear, Status, StoreKind, whence};
+use crate::ledger::Summary;
 use crate::term::{self, Style};
 use node::{NotStored, Recent, Report};
 use wire::counters::{Counters, Reason as _};
@@ -23,6 +24,9 @@ impl Status {
         let uptime = term::duration(self.process.uptime());
         page.text.push_str(&format!("{}, up {uptime}\n\n", style.strong(&title)));
         page.saved(&self.report);
+        if let Some(ledger) = &self.ledger {
+            page.ledger(ledger);
+        }
         page.requests(&self.report);
         page.relayed(self.relayed_bytes);
         page.not_stored(&self.report);
@@ -90,6 +94,17 @@ impl Page {
         }
         if overheard > 0 {
             part("overheard", overheard);
+        }
+    }
+
+    /// What the ledger has, which restarts do not end.
+    fn ledger(&mut self, ledger: &Summary) {
+        for (label, it) in
+            [("today", ledger.today), ("30 days", ledger.days_30), ("ever", ledger.ever)]
+        {
+            let (saved, given) = (term::bytes(it.saved()), term::bytes(it.given_bytes));
+            let share = term::percent(it.saved(), it.given_bytes);
+            self.row(label, &[format!("{saved} saved: {share} of {given}")]);
         }
     }
 
@@ -359,6 +374,9 @@ hearsay 0.1.0 on router-12, up 3 d 4 h
 
 saved        1.0 GiB: 25 % of 4.0 GiB served, 3.0 GiB fetched from origins
 from here    1.0 GiB (25 % of bytes)
+today        1.0 GiB saved: 25 % of 4.0 GiB
+30 days      30 GiB saved: 75 % of 40 GiB
+ever         100 GiB saved: 25 % of 400 GiB
 requests     1 050, 40 % answered from here, 400 hit, 500 miss, 100 pass,
              50 tunnel
 passed on    7.0 MiB without parsing (tunnels and the like)

@@ -41,7 +41,7 @@ pub fn inside(test: &str, body: fn()) {
     let output = Command::new("unshare")
         .args(args)
         .arg(std::env::current_exe().expect("the test's own path"))
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(INSIDE, "1")
         .stdin(Stdio::null())
         .output()

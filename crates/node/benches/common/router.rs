@@ -51,11 +51,12 @@ impl Router {
             memory_bytes: 64 << 20,
             profile: content::Profile::DEFAULT,
             object_bytes_max: 1 << 30,
+            undecided_bytes_max: u64::MAX,
             allow: Vec::new(),
             access: node::Access::default(),
             built: Date::from_unix(1_000),
             mesh,
-            classes: std::sync::Arc::default(),
+            reach: classes::Reach::default(),
         };
         let mut router = Self {
             node: Node::new(config, Index::new(1 << 30, Policy::S3Fifo)),
@@ -86,6 +87,7 @@ impl Router {
             at_home: false,
             behind_uplink: false,
             entrance: Entrance::Explicit,
+            expected: None,
         };
         self.give(now, Input::Client(ClientInput::Request(id, Box::new(request))));
         self.give(now, Input::Client(ClientInput::Credit(id, 4 << 20)));

@@ -67,6 +67,8 @@ struct Pinned {
 struct Group {
     /// The transfer to which they belong; `None` if no transfer requested them.
     fetch: Option<FetchId>,
+    /// They are evicted after all others.
+    lasting: bool,
     units: Vec<(ChunkId, u32, Provenance)>,
 }
 
@@ -278,7 +280,7 @@ impl Chunks {
             // The stored copy is bad: another place is checked, or the unit is written again.
             self.index.remove(&id, at);
             if !self.doubt(fetch, id, ids, out) {
-                self.append(Some(fetch), vec![(id, ours)], ids, out);
+                self.append(Some(fetch), false, vec![(id, ours)], ids, out);
             }
         }
         concerned.sort_unstable();
@@ -288,10 +290,11 @@ impl Chunks {
 
     /// Writes units together. Units that another transfer has written since they entered, or is
     /// writing, are left out where possible: a protected unit would occupy room twice. Returns how many
-    /// bytes are left out.
+    /// bytes are left out. `lasting` units are evicted after all others.
     pub fn append(
         &mut self,
         fetch: Option<FetchId>,
+        lasting: bool,
         units: Vec<(ChunkId, Bytes)>,
         ids: &mut Ids,
         out: &mut VecDeque<Output>,
@@ -309,7 +312,7 @@ impl Chunks {
         };
         let units: Vec<Unit> = units.into_iter().map(unit).collect();
         let rows = units.iter().map(|it| (it.id, it.bytes.len() as u32, it.provenance)).collect();
-        self.appends.insert(ticket, Group { fetch, units: rows });
+        self.appends.insert(ticket, Group { fetch, lasting, units: rows });
         out.push_back(Output::Store(StoreOutput::Append(ticket, units)));
         spared
     }
@@ -321,7 +324,7 @@ impl Chunks {
         places: Option<Vec<Location>>,
         out: &mut VecDeque<Output>,
     ) -> Option<Appended> {
-        let Group { fetch, units } = self.appends.remove(&ticket)?;
+        let Group { fetch, lasting, units } = self.appends.remove(&ticket)?;
         let bytes = units.iter().map(|(_, length, _)| u64::from(*length)).sum();
         let mut places = places.unwrap_or_default().into_iter();
         let (mut refused, mut waited, mut failed) = (Vec::new(), Vec::new(), Vec::new());
@@ -338,6 +341,9 @@ impl Chunks {
             match fetch {
                 Some(_) => self.enter_asked_for(&id, place, length, provenance),
                 None => self.enter_on_probation(&id, place, length),
+            }
+            if lasting {
+                self.index.make_lasting(&id);
             }
             waited.extend(self.written(&id).into_iter().filter(|other| Some(*other) != fetch));
         }
@@ -578,7 +584,7 @@ mod tests {
 
         fn append(&mut self, fetch: FetchId, unit: &(ChunkId, Bytes)) -> Option<Ticket> {
             let (ids, out) = (&mut self.ids, &mut self.out);
-            self.chunks.append(Some(fetch), vec![unit.clone()], ids, out);
+            self.chunks.append(Some(fetch), false, vec![unit.clone()], ids, out);
             match self.out.pop_back()? {
                 Output::Store(StoreOutput::Append(ticket, _)) => Some(ticket),
                 other => panic!("{other:?}"),

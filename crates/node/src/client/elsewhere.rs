@@ -15,6 +15,7 @@ pub fn outcome(cx: &Context, id: ExchangeId, error: Option<FetchError>) -> Outco
         Some(FetchError::Forbidden(_)) => Outcome::Forbidden,
         Some(FetchError::Unreachable) => Outcome::Unreachable,
         // Another node may have a list of CAs.
+        Some(FetchError::Astray) => Outcome::Malformed,
         Some(FetchError::NoTls) => Outcome::NotUnderstood,
         Some(FetchError::TimedOut) => Outcome::TimedOut,
         Some(FetchError::Malformed) => Outcome::Malformed,

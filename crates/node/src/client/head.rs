@@ -30,6 +30,8 @@ impl Client {
             cx.events.emit(judged(Judgement::Passed));
             return self.pass_on(cx, id, status, headers);
         }
+        self.misses.learn(cx, id, status, &headers);
+        let Some(miss) = self.misses.get(&id) else { return };
         if let (Some(old), true, StatusCode::NOT_MODIFIED) = (&miss.old, miss.confirms, status) {
             let old = Rc::clone(old);
             cx.events.emit(judged(Judgement::Confirms));
@@ -64,7 +66,7 @@ impl Client {
         let Some((miss, incoming)) = self.misses.get_mut(&id).zip(cx.transfers.get(&id)) else {
             return;
         };
-        let record = incoming.so_far();
+        let (record, kind) = (incoming.so_far(), miss.ask.verdict.kind);
         miss.joined.clear();
         let (starter, waiters) = (miss.starter, std::mem::take(&mut miss.waiters));
         cx.pursuits.seeks(id, Goal::Object);
@@ -73,7 +75,7 @@ impl Client {
             let Some(exchange) = cx.exchanges.get(&waiter) else { continue };
             let joins = starter != Some(waiter);
             // The response was made for the starter's request. The others may want another variant.
-            if joins && !http::may_join(&record, &exchange.ask.headers, now) {
+            if joins && !http::may_join(&record, &exchange.ask.headers, kind, now) {
                 others.push(waiter);
                 continue;
             }
@@ -208,11 +210,9 @@ impl Client {
         let now = cx.date();
         for waiter in waiters {
             let Some(exchange) = cx.exchanges.get(&waiter) else { continue };
-            let stale = fetch
-                .old
-                .as_ref()
-                .filter(|old| http::stale_permitted(old, &exchange.ask.headers, now, false));
-            match stale {
+            let (asked, kind) = (&exchange.ask.headers, exchange.ask.verdict.kind);
+            let permitted = |old: &&Rc<Record>| http::stale_permitted(old, asked, kind, now, false);
+            match fetch.old.as_ref().filter(permitted) {
                 Some(old) => {
                     let forwarded = Some("fwd=stale; detail=unreachable".to_owned());
                     self.check(cx, waiter, Rc::clone(old), -1, forwarded);

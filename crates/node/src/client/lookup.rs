@@ -1,5 +1,6 @@
 //! Decides where the answer to a request comes from: the store, a transfer under way, or a new one.
 
+use super::alias::{self, Found};
 use super::{Client, Value};
 use crate::client::miss::{Forward, Stage};
 use crate::context::Context;
@@ -11,6 +12,7 @@ use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::pursuits::Pursuit;
 use crate::{http, named};
 use ::http::{Method, header};
+use classes::Kind;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::peer::{Outcome, Resume};
@@ -78,8 +80,11 @@ impl Client {
                 None => self.miss(cx, id, None, Forward::UriMiss),
             };
         }
-        match http::decide(row, &ask.headers, now, clock_right) {
-            Reuse::Hit(record, left) => self.check(cx, id, record, left, None),
+        let found = match http::decide(row, &ask.headers, ask.verdict.kind, now, clock_right) {
+            _ if matches!(exchange.state, State::Aliased { .. }) => alias::step(cx, id, row),
+            Reuse::Miss(varies) => alias::begin(cx, id, varies),
+            Reuse::Hit(record, left) => return self.check(cx, id, record, left, None),
+            Reuse::Revalidate(record) => return self.miss(cx, id, Some(record), Forward::Stale),
             Reuse::WhileRevalidating(record, left) => {
                 // The client gets the stale response at once; nobody waits for the new one (RFC
                 // 5861).
@@ -87,21 +92,19 @@ impl Client {
                 self.check(cx, id, Rc::clone(&record), left, None);
                 // A revalidation under way serves this request too.
                 if !self.misses.joinable.contains_key(&ask.key) {
-                    let id = self.misses.fetch(
-                        cx,
-                        ask,
-                        Some(record),
-                        Forward::Stale,
-                        Vec::new(),
-                        &mut self.values,
-                    );
+                    let old = Some(record);
+                    let values = &mut self.values;
+                    let id = self.misses.fetch(cx, ask, old, Forward::Stale, Vec::new(), values);
                     // Without readers it would be cancelled.
                     self.values.push_back(Value::Orphan(id));
                 }
+                return;
             }
-            Reuse::Revalidate(record) => self.miss(cx, id, Some(record), Forward::Stale),
-            Reuse::Miss(true) => self.miss(cx, id, None, Forward::VaryMiss),
-            Reuse::Miss(false) => self.miss(cx, id, None, Forward::UriMiss),
+        };
+        match found {
+            Found::Later => {}
+            Found::Record(record) => self.check(cx, id, record, http::FOR_EVER, None),
+            Found::Nothing(why) => self.miss(cx, id, None, why),
         }
     }
 
@@ -170,12 +173,13 @@ impl Client {
             return self.misses.pass(cx, id, Forward::Partial, NotStored::Range, &mut self.values);
         }
         // A client that insists on the origin's current answer cannot share an earlier request.
-        let joins = ask.is_plain() && !ask.is_insistent() && !ask.alone;
+        let insists = ask.is_insistent() && !matches!(ask.verdict.kind, Kind::Immutable { .. });
+        let joins = ask.is_plain() && !insists && !ask.alone;
         if let Some(fetch) = joins.then(|| self.join(cx, id)).flatten() {
             return cx.events.emit(|| Event::Join { exchange: id, fetch });
         }
         // `Cache-Status` says that the request itself asked for this.
-        let why = if ask.is_insistent() { Forward::Request } else { why };
+        let why = if insists { Forward::Request } else { why };
         let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
         cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
         cx.exchanges.put_state(id, State::Waiting(fetch));
@@ -203,7 +207,9 @@ impl Client {
             Stage::Object => {
                 let incoming = cx.transfers.get(&fetch_id)?;
                 let record = incoming.so_far();
-                let fits = record.clocked == right && http::may_join(&record, &ask.headers, now);
+                let kind = ask.verdict.kind;
+                let fits =
+                    record.clocked == right && http::may_join(&record, &ask.headers, kind, now);
                 // A new reader needs the object's beginning. It is missing if the object is kept in
                 // memory only, or starts late.
                 if !fits || incoming.memory_only || incoming.starts_late() || crowded {

@@ -7,6 +7,7 @@ use crate::input::{ExchangeId, FetchError};
 use crate::request::Ask;
 use ::http::{HeaderMap, Method, StatusCode, header};
 use bytes::Bytes;
+use classes::Keep;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::{Date, Instant};
@@ -133,9 +134,14 @@ impl Miss {
         if let Some(reason) = self.unstorable {
             return Err(reason);
         }
-        let asked = Asked { method: &self.ask.method, headers: &self.ask.headers };
+        let verdict = &self.ask.verdict;
+        if verdict.keep == Keep::Never {
+            return Err(NotStored::Class);
+        }
+        let asked =
+            Asked { method: &self.ask.method, headers: &self.ask.headers, kind: verdict.kind };
         http::judge(&asked, status, headers, cx.date())?;
-        if content_length(headers).is_some_and(|bytes| bytes > cx.config.object_bytes_max) {
+        if content_length(headers).is_some_and(|bytes| bytes > self.ask.bytes_max(&cx.config)) {
             return Err(NotStored::BodySize);
         }
         if headers.contains_key(header::SET_COOKIE) && self.is_of_peer(cx) {
@@ -161,9 +167,10 @@ impl Miss {
         }
         let now = cx.date();
         let permitted = self.waiters.iter().all(|waiter| {
-            cx.exchanges
-                .get(waiter)
-                .is_none_or(|exchange| http::stale_permitted(old, &exchange.ask.headers, now, true))
+            cx.exchanges.get(waiter).is_none_or(|exchange| {
+                let (asked, kind) = (&exchange.ask.headers, exchange.ask.verdict.kind);
+                http::stale_permitted(old, asked, kind, now, true)
+            })
         });
         permitted.then(|| Rc::clone(old))
     }

@@ -1,5 +1,6 @@
 //! All requests that nothing stored answers: which others may join, how each begins and ends.
 
+use super::classified::judge;
 use super::miss::{Forward, Miss, Pass, Stage};
 use super::peer_head::selecting;
 use super::{Value, Values};
@@ -13,11 +14,13 @@ use crate::http::{
 use crate::input::{ExchangeId, FetchId};
 use crate::pursuits::{Goal, Quest};
 use crate::request::{Ask, MANIFEST_CREDIT};
+use crate::transfers::check::Check;
 use crate::transfers::cutting::Cutting;
 use crate::transfers::incoming::{Incoming, Label};
 use crate::transfers::transfer::{Listing, Transfer};
 use crate::{http, named};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use classes::{IndexFormat, IndexReader, Keep};
 use content::Root;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -157,6 +160,30 @@ impl Misses {
         })
     }
 
+    /// An index of packages shows that its host is an archive. Then the tables say more of this very request, too.
+    pub fn learn(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) {
+        let Some(miss) = self.all.get_mut(&id).filter(|it| it.ask.verified) else { return };
+        // A page for people that stands for any path, as that of a captive portal, is no index.
+        let is_page = headers.get(header::CONTENT_TYPE).is_some_and(|it| {
+            it.to_str()
+                .is_ok_and(|it| it.trim_start().to_ascii_lowercase().starts_with("text/html"))
+        });
+        if is_page || !matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED) {
+            return;
+        }
+        if let Some(proof) = cx.config.reach.classes.proves(miss.ask.target.url()) {
+            cx.proven.learn(proof);
+            let verdict = judge(cx, &miss.ask.target);
+            Rc::make_mut(&mut miss.ask).verdict = verdict;
+        }
+    }
+
     /// Begins an object from an origin's response: its body is cut into units.
     pub fn begin_storing(
         &mut self,
@@ -182,14 +209,25 @@ impl Misses {
         if right && !headers.contains_key(header::DATE) {
             headers.insert(header::DATE, http::format_date(now));
         }
-        let cutting = Cutting::new(cx.config.profile, cx.sealer.clone());
+        let mut cutting = Cutting::new(cx.config.profile, cx.sealer.clone());
+        // The digest is of the file, not of a coded form.
+        let is_file = status == StatusCode::OK && !headers.contains_key(header::CONTENT_ENCODING);
+        cutting.check = fetch.ask.expected.filter(|_| is_file).map(Check::new);
         let inflow = Transfer::Cutting(Box::new(cutting));
         let mut incoming =
             Incoming::new(cx.record_ids.record_id(), status, headers, (now, right), inflow);
         incoming.announced = announced;
+        incoming.bytes_max = fetch.ask.bytes_max(&cx.config);
+        // One at a time: the dictionary of a packed index may take 8 MiB.
+        let is_first = || cx.transfers.values().all(|it| it.index.is_none());
+        let promises = fetch.ask.verdict.index.filter(|it| *it != IndexFormat::AptRelease);
+        if let Some(format) = promises.filter(|_| is_file && is_first()) {
+            let url = fetch.ask.target.url();
+            incoming.index = IndexReader::new(format, url).map(Box::new);
+        }
         let names = http::vary(&incoming.headers).unwrap_or_default();
         incoming.selecting = http::selecting(names, &fetch.ask.headers);
-        self.begin(id, incoming, values);
+        self.begin(cx, id, incoming, values);
         cx.turns.dirty(id);
     }
 
@@ -221,9 +259,15 @@ impl Misses {
             return Vec::new();
         }
         cx.pursuits.is_answering(id);
-        let asked = Asked { method: &fetch.ask.method, headers: &fetch.ask.headers };
+        self.learn(cx, id, status, &incoming.headers);
+        let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
+        let asked = Asked {
+            method: &fetch.ask.method,
+            headers: &fetch.ask.headers,
+            kind: fetch.ask.verdict.kind,
+        };
         let judged = http::judge(&asked, status, &incoming.headers, now);
-        let large = head.length.is_some_and(|bytes| bytes > cx.config.object_bytes_max);
+        let large = head.length.is_some_and(|bytes| bytes > fetch.ask.bytes_max(&cx.config));
         // A response that may not be stored still reaches its readers, from memory.
         incoming.memory_only = judged.is_err() || large || !cx.store_works();
         let mut others = Vec::new();
@@ -235,7 +279,7 @@ impl Misses {
             let starter = others.iter().position(|waiter| Some(*waiter) == fetch.starter);
             fetch.waiters.extend(starter.map(|at| others.remove(at)));
         }
-        self.begin(id, incoming, values);
+        self.begin(cx, id, incoming, values);
         others
     }
 
@@ -266,15 +310,26 @@ impl Misses {
         incoming.memory_only = root.length > cx.config.object_bytes_max || !works;
         incoming.root = Some(Rc::new(root));
         cx.pursuits.is_answering(id);
-        self.begin(id, incoming, values);
+        self.begin(cx, id, incoming, values);
     }
 
     /// The response becomes an object.
-    pub fn begin(&mut self, id: FetchId, mut incoming: Incoming, values: &mut Values) {
+    pub fn begin(
+        &mut self,
+        cx: &Context,
+        id: FetchId,
+        mut incoming: Incoming,
+        values: &mut Values,
+    ) {
         let Some(miss) = self.all.get_mut(&id) else { return };
         let (key, uri, named) = (miss.ask.key, miss.ask.target.to_string(), miss.ask.named);
-        incoming.label = Some(Label { key, uri, named });
+        let alias = incoming
+            .cutting()
+            .and_then(|it| it.check.as_ref())
+            .and(miss.ask.alias(&cx.config.secret));
+        incoming.label = Some(Label { key, uri, named, alias });
         incoming.requested = miss.requested;
+        incoming.is_lasting = miss.ask.verdict.keep == Keep::Always;
         miss.stage = Stage::Object;
         values.push_back(Value::Begin(id, Box::new(incoming)));
     }

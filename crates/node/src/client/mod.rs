@@ -7,9 +7,11 @@
 //! *What it never does:* store an object, or choose a peer or origin to ask. *Where to start:*
 //! `request.rs`, `lookup.rs`.
 
+mod alias;
 pub mod budget;
 mod charge;
 mod claims;
+mod classified;
 mod elsewhere;
 mod forwards;
 mod head;
@@ -28,6 +30,7 @@ mod serve_peer;
 
 use crate::chunks::Unit;
 use crate::context::Context;
+
 use crate::events::{RequestEnd, Stale};
 use crate::exchanges::exchange::Exchange;
 use crate::input::{ExchangeId, FetchId};

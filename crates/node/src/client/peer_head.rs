@@ -217,6 +217,9 @@ impl Client {
         match offset == pass.received && !beyond {
             true => {
                 cx.pursuits.came(id, cx.now);
+                if let Some(pursuit) = cx.pursuits.get(&id) {
+                    cx.account.fetched_from_peer(&pursuit.quest.ask, bytes.len() as u64);
+                }
                 self.handle_body(cx, id, bytes);
             }
             false => cx.expel(peer, Misbehaviour::Credit),

@@ -1,6 +1,7 @@
 //! A peer's request: parsed, and admitted if there is memory for it.
 
 use super::charge::{cost_of_ask, size_of_ask};
+use super::classified::{expected, judge};
 use super::{Client, elsewhere};
 use crate::context::Context;
 use crate::events::Event;
@@ -115,16 +116,18 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         passed: options.passed.is_some(),
         upstream: String::new(),
     };
+    let verdict = judge(cx, &target);
+    let promised = expected(cx, &target, &verdict);
     let ask = Ask {
         asker: Asker::Peer(peer, ask.request),
         peer_hops,
         method: if options.passed == Some(Passed::Head) { Method::HEAD } else { Method::GET },
-        verdict: cx.config.classes.judge(target.url()),
+        verdict,
         // Peers get only what everyone may have.
         key: target.key(&cx.config.secret, Audience::Everyone),
         target,
         named: None,
-        expected: options.digest,
+        expected: options.digest.or(promised),
         follow: options.follow,
         headers,
         client,

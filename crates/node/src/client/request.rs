@@ -1,6 +1,7 @@
 //! A client's request: parsed, then refused, tunnelled, or looked up.
 
 use super::Client;
+use super::classified::{self, judge};
 use super::forwards::ends_here;
 use crate::access::{Access, Caller, may_use};
 use crate::context::Context;
@@ -23,7 +24,8 @@ impl Client {
     /// A client sends a request.
     pub fn ask(&mut self, cx: &mut Context, id: ExchangeId, mut request: Request) {
         let Request { client, behind_uplink, entrance, .. } = request;
-        if entrance == Entrance::Explicit && !may_use(client, behind_uplink, &cx.config.allow) {
+        let by_us = !matches!(entrance, Entrance::Intercepted(_));
+        if by_us && !may_use(client, behind_uplink, &cx.config.allow) {
             return self.refuse(cx, id, Fault::NotLocal);
         }
         // Our own `Via` member shows a forwarding loop (RFC 9110 §7.6.3).
@@ -100,13 +102,15 @@ impl Client {
 /// Reads a request's target from its request line or from `Host` (RFC 9112 §3.3).
 fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     let (via, config) = (&cx.via, &cx.config);
-    let Request { method, uri, version, mut headers, has_body, client, at_home, entrance, .. } =
-        request;
+    let Request { method, uri, version, mut headers, has_body, client, .. } = request;
+    let Request { at_home, entrance, expected, .. } = request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
     // An intercepted client has chosen an address: no other is dialled for it.
     let dial = match entrance {
         Entrance::Intercepted(dialled) => Dial::Address(dialled),
-        Entrance::Explicit => Dial::Name(target.host().to_owned(), target.port()),
+        Entrance::Explicit | Entrance::Mirror => {
+            Dial::Name(target.host().to_owned(), target.port())
+        }
     };
     let upgrade = http::wants_upgrade(&headers);
     // `Upgrade` is hop by hop, and would be stripped with the others.
@@ -131,6 +135,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     let exempt = at_home && !may_turn_home;
     let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
     let key = target.key(&config.secret, audience);
+    let verdict = judge(cx, &target);
     Ok(Ask {
         asker: Asker::Client,
         peer_hops: PeerHops {
@@ -139,12 +144,12 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
             ..PeerHops::default()
         },
         method,
-        verdict: config.classes.judge(target.url()),
+        expected: expected.or_else(|| classified::expected(cx, &target, &verdict)),
+        follow: entrance == Entrance::Mirror,
+        verdict,
         target,
         key,
         named: None,
-        expected: None,
-        follow: false,
         headers,
         client,
         audience,
@@ -156,7 +161,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
         alone: false,
         cookies: HeaderMap::new(),
         // An intercepted connection may lead anywhere, until its address is found to be the host's.
-        verified: entrance == Entrance::Explicit,
+        verified: !matches!(entrance, Entrance::Intercepted(_)),
     })
 }
 
@@ -180,7 +185,7 @@ fn target(uri: &Uri, host: Option<&HeaderValue>, entrance: Entrance) -> Result<T
         };
     }
     match entrance {
-        Entrance::Explicit => Err(Fault::NotForProxy),
+        Entrance::Explicit | Entrance::Mirror => Err(Fault::NotForProxy),
         Entrance::Intercepted(dialled) => {
             let authority = match host {
                 Some(host) => Authority::try_from(host.as_bytes()).map_err(|_| Fault::BadHost)?,

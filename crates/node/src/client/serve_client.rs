@@ -362,7 +362,20 @@ impl Reading<'_> {
         }
         match &mut exchange.state {
             State::ClientReader(client_reader) => {
-                client_reader.count(length, &self.cx.pursuits, &mut self.cx.report);
+                let sent = client_reader.count(length, &self.cx.pursuits, &mut self.cx.report);
+                let fetch = client_reader.source.incoming();
+                let crossed = self.cx.pursuits.crossed(fetch, sent.origin);
+                self.cx.account.served(&exchange.ask, &sent, crossed);
+            }
+            State::Passing(fetch) => {
+                let fetch = *fetch;
+                self.cx.report.served_origin_bytes += length;
+                let sent = match self.cx.pursuits.is_at_origin(fetch) {
+                    true => Sent { origin: length, ..Sent::default() },
+                    false => Sent { peer: length, ..Sent::default() },
+                };
+                let crossed = self.cx.pursuits.crossed(Some(fetch), sent.origin);
+                self.cx.account.served(&exchange.ask, &sent, crossed);
             }
             _ => self.cx.report.served_origin_bytes += length,
         }
@@ -374,6 +387,7 @@ impl Reading<'_> {
         let Some(exchange) = self.cx.exchanges.get_mut(&self.id) else { return };
         let Some((peer, request)) = exchange.peer() else { return };
         self.cx.report.relayed_opaque_bytes += bytes.len() as u64;
+        self.cx.account.given_to_peer(exchange.ask.verdict.class, bytes.len() as u64);
         let mut offset = exchange.ask.peer_hops.given;
         exchange.ask.peer_hops.given += bytes.len() as u64;
         for part in bytes.chunks(Message::BYTES_MAX) {
@@ -413,8 +427,8 @@ impl Reading<'_> {
 }
 
 impl ClientReader {
-    /// Counts bytes sent to a client by their source.
-    fn count(&mut self, bytes: u64, pursuits: &Pursuits, report: &mut Report) {
+    /// Counts bytes sent to a client by their source, and returns the sources.
+    fn count(&mut self, bytes: u64, pursuits: &Pursuits, report: &mut Report) -> Sent {
         // Each byte counts once: as overheard, else repaired, else a peer's; the rest as local or
         // the origin's.
         let mut rest = bytes;
@@ -441,6 +455,7 @@ impl ClientReader {
         report.served_peer_bytes += peer;
         report.served_local_bytes += local;
         report.served_origin_bytes += origin;
+        Sent { local, peer, origin, overheard, repaired }
     }
 
     /// Continues reading in another segment; false if it does not cover the position.

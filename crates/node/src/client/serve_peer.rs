@@ -373,6 +373,7 @@ impl PeerReaders {
         want: &Want,
         bytes: &Bytes,
     ) -> usize {
+        let class = cx.exchanges.get(&id).map(|exchange| exchange.ask.verdict.class);
         let Some(peer_reader) = cx.exchanges.supplying_mut(id) else { return 0 };
         peer_reader.wants.pop_front();
         peer_reader.ahead.retain(|(name, _)| *name != want.name);
@@ -394,6 +395,7 @@ impl PeerReaders {
             let head = ChunkHead { name: want.name, total, offset: range.start, length, source };
             let part = bytes.slice(range.start as usize..end as usize);
             cx.report.peer_units_out_bytes += u64::from(length);
+            cx.account.given_to_peer(class.unwrap_or_default(), length.into());
             sent += length as usize;
             if let Some(mesh) = &mut cx.mesh {
                 mesh.peers.send_chunk(cx.now, peer, head, part);

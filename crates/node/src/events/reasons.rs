@@ -67,6 +67,8 @@ wire::reasons! {
         NoTls = "no_tls",
         /// The origin's certificate does not prove that it is the host that was dialled.
         Untrusted = "untrusted",
+        /// It sent a mirror's request where that may not go.
+        Astray = "astray",
         /// The origin speaks no TLS, or none that is accepted.
         NotTls = "not_tls",
     }
@@ -86,6 +88,7 @@ impl From<FetchError> for FetchEnd {
             FetchError::NoHolder => Self::NoHolder,
             FetchError::NoTls => Self::NoTls,
             FetchError::Untrusted => Self::Untrusted,
+            FetchError::Astray => Self::Astray,
             FetchError::NotTls => Self::NotTls,
         }
     }

@@ -117,6 +117,14 @@ pub enum State {
     Resolving,
     /// Waits for its row of the catalogue.
     Looking,
+    /// Nothing is stored under its URI that fits. Waits for the row of the digest that its content must have, or for the
+    /// row that this one names.
+    Aliased {
+        /// Something is stored for other request fields.
+        varies: bool,
+        /// The record in the row that was named.
+        record: Option<RecordId>,
+    },
     /// Waits for the first segment of a stored object, to check that its units are stored. With the
     /// remaining freshness in seconds, and the `Cache-Status` detail if the origin was asked first.
     Checking(Rc<Record>, i64, Option<String>),

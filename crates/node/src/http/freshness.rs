@@ -3,6 +3,7 @@
 use super::date;
 use super::directives::{CacheControl, span};
 use super::record::Record;
+use classes::Kind;
 use http::{HeaderMap, StatusCode, header};
 use wire::Date;
 
@@ -35,10 +36,14 @@ pub fn is_ruled(headers: &HeaderMap, control: &CacheControl, received: Date) -> 
     control.no_cache || explicit_lifetime(headers, control, received).is_some_and(|it| it > 0)
 }
 
-/// The record's freshness lifetime in seconds, from the time at which the origin generated the response.
-pub fn lifetime(record: &Record, control: &CacheControl) -> u64 {
-    explicit_lifetime(&record.headers, control, record.received).unwrap_or_else(|| {
-        if heuristic(record.status) || control.public { heuristic_lifetime(record) } else { 0 }
+/// The record's freshness lifetime in seconds, from the time at which the origin generated the response. If the origin
+/// gives none, its content class does, or it is guessed.
+pub fn lifetime(record: &Record, control: &CacheControl, kind: Kind) -> u64 {
+    let explicit = explicit_lifetime(&record.headers, control, record.received);
+    explicit.unwrap_or_else(|| match kind {
+        Kind::Changing { lifetime, .. } if record.status == StatusCode::OK => u64::from(lifetime),
+        _ if heuristic(record.status) || control.public => heuristic_lifetime(record),
+        _ => 0,
     })
 }
 
@@ -79,7 +84,7 @@ mod tests {
 
     fn lifetime_of(headers: &[(&'static str, &'static str)]) -> u64 {
         let record = record(headers);
-        lifetime(&record, &CacheControl::of_response(&record.headers))
+        lifetime(&record, &CacheControl::of_response(&record.headers), Kind::Undecided)
     }
 
     const DATE: (&str, &str) = ("date", "Thu, 01 Jan 1970 00:16:40 GMT"); // 1000 s

@@ -33,7 +33,7 @@ pub use ranges::{
     ContentRange, Ranges, content_range, only_range, parse as parse_ranges, range_field,
 };
 pub use record::{Record, RecordSignature, Row};
-pub use reuse::{Reuse, decide, may_join, selects, stale_permitted};
+pub use reuse::{FOR_EVER, Reuse, decide, may_join, selects, stale_permitted};
 pub use screen::{Refusal, Screen, Verdict, looks_like_http};
 pub use storing::{Asked, NotStored, judge, selecting, vary};
 pub use uri::{Audience, OPEN_KEY, Scheme, Target};

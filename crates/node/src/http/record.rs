@@ -6,9 +6,10 @@
 use super::bytes::{Reader, Writer};
 use super::directives::CacheControl;
 use super::freshness;
+use classes::Kind;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use std::rc::Rc;
-use wire::{Date, PublicKey, RecordId, Signature};
+use wire::{Date, ObjectKey, PublicKey, RecordId, Signature};
 
 /// A complete response to a GET, without its content.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +69,18 @@ impl Row {
     /// The most variants of one URI that are kept; the oldest is removed first.
     pub const RECORDS_MAX: usize = 8;
 
+    /// A row without records of its own: requests that find it are answered by this record of another row. The other row
+    /// owns the record, so that this one may be evicted without harm.
+    pub fn alias_of(key: ObjectKey, record: RecordId) -> Self {
+        Self { uri: format!("{key} {record}"), records: Vec::new() }
+    }
+
+    /// The row and the record that this one stands for, if [`alias_of`](Self::alias_of) made it.
+    pub fn alias(&self) -> Option<(ObjectKey, RecordId)> {
+        let (key, record) = self.uri.split_once(' ').filter(|_| self.records.is_empty())?;
+        Some((key.parse().ok()?, record.parse().ok()?))
+    }
+
     /// Adds a record; it replaces records that the same request fields select.
     pub fn put(&mut self, record: Rc<Record>) {
         self.records.retain(|old| old.id != record.id && old.selecting != record.selecting);
@@ -122,7 +135,8 @@ impl Record {
     /// The record's age, and how long it stays fresh (below zero: how long it has been stale). In seconds.
     pub fn age_and_freshness(&self, now: Date) -> (u64, i64) {
         let age = freshness::age(self, now);
-        let lifetime = freshness::lifetime(self, &CacheControl::of_response(&self.headers));
+        let lifetime =
+            freshness::lifetime(self, &CacheControl::of_response(&self.headers), Kind::Undecided);
         (age, lifetime as i64 - age as i64)
     }
 
@@ -271,6 +285,15 @@ pub(crate) mod tests {
         row.put(Rc::new(varied));
         assert_eq!(row.records.len(), 2);
         assert_eq!(Row::decode(&row.encode()), Some(row));
+    }
+
+    #[test]
+    fn an_alias_reads_back_what_it_stands_for() {
+        let of = (ObjectKey([1; 32]), RecordId([2; 16]));
+        let row = Row::alias_of(of.0, of.1);
+        assert_eq!(Row::decode(&row.encode()).and_then(|row| row.alias()), Some(of));
+        assert_eq!(Row { uri: "http://a/ b".into(), ..Row::default() }.alias(), None);
+        assert_eq!(Row { records: vec![Rc::new(record(&[]))], ..row }.alias(), None);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use super::directives::CacheControl;
 use super::freshness::{age, explicit_lifetime, lifetime};
 use super::record::{Record, Row};
 use super::storing::normal;
-use http::HeaderMap;
+use classes::Kind;
+use http::{HeaderMap, StatusCode};
 use std::rc::Rc;
 use wire::Date;
 
@@ -21,16 +22,23 @@ pub enum Reuse {
     Miss(bool),
 }
 
-/// Decides for one request. `clock_right`: whether our clock is right now.
-pub fn decide(row: &Row, request: &HeaderMap, now: Date, clock_right: bool) -> Reuse {
+/// A record that never changes counts as fresh for this time, in seconds: a year, the longest lifetime that origins give.
+pub const FOR_EVER: i64 = 31_536_000;
+
+/// Decides for one request for a URI of this kind. `clock_right`: whether our clock is right now.
+pub fn decide(row: &Row, request: &HeaderMap, kind: Kind, now: Date, clock_right: bool) -> Reuse {
     // The newest record comes first, and is the one to use (§4.1).
     let Some(record) = row.records.iter().find(|record| selects(record, request)) else {
         return Reuse::Miss(!row.records.is_empty());
     };
+    // A client that wants it newer cannot get it newer.
+    if never_changes(record, kind) {
+        return hit(record, FOR_EVER);
+    }
     let asked = CacheControl::of_request(request);
     let control = CacheControl::of_response(&record.headers);
     let age = age(record, now);
-    let left = lifetime(record, &control) as i64 - age as i64;
+    let left = lifetime(record, &control, kind) as i64 - age as i64;
     // If the clock was right at only one of the two times, their difference means nothing.
     let unknown_age = record.clocked != clock_right;
     if record.invalid || control.no_cache || asked.no_cache || unknown_age {
@@ -61,6 +69,11 @@ fn hit(record: &Rc<Record>, left: i64) -> Reuse {
     Reuse::Hit(Rc::clone(record), left)
 }
 
+/// Whether the content class promises that the content under the record's URI never changes.
+fn never_changes(record: &Record, kind: Kind) -> bool {
+    matches!(kind, Kind::Immutable { .. }) && record.status == StatusCode::OK && !record.invalid
+}
+
 /// Whether the request's fields that `Vary` names equal those of the record's request (§4.1).
 pub fn selects(record: &Record, request: &HeaderMap) -> bool {
     record.selecting.iter().all(|(name, value)| normal(request, name) == *value)
@@ -68,7 +81,10 @@ pub fn selects(record: &Record, request: &HeaderMap) -> bool {
 
 /// Whether a response that is still arriving may answer another request, too: if the request could
 /// reuse it (§4). A response without explicit lifetime counts as fresh until it has arrived.
-pub fn may_join(record: &Record, request: &HeaderMap, now: Date) -> bool {
+pub fn may_join(record: &Record, request: &HeaderMap, kind: Kind, now: Date) -> bool {
+    if never_changes(record, kind) {
+        return selects(record, request);
+    }
     let control = CacheControl::of_response(&record.headers);
     let asked = CacheControl::of_request(request);
     let age = age(record, now);
@@ -78,7 +94,9 @@ pub fn may_join(record: &Record, request: &HeaderMap, now: Date) -> bool {
         && !asked.no_cache
         && given.is_none_or(|lifetime| age < lifetime)
         && asked.max_age.is_none_or(|max| age <= max)
-        && asked.min_fresh.is_none_or(|min| lifetime(record, &control) >= age.saturating_add(min))
+        && asked
+            .min_fresh
+            .is_none_or(|min| lifetime(record, &control, kind) >= age.saturating_add(min))
 }
 
 /// Whether no directive forbids using the response once it is stale (§4.2.4).
@@ -91,19 +109,31 @@ fn may_be_stale(control: &CacheControl) -> bool {
 
 /// Whether a stale response may be used because the origin is out of reach or, if `reached`, answered with
 /// an error. The first needs no permission (§4.2.4); after a 5xx, `stale-if-error` must permit it
-/// (RFC 5861 §4).
-pub fn stale_permitted(record: &Record, request: &HeaderMap, now: Date, reached: bool) -> bool {
+/// (RFC 5861 §4). A content class permits both for its time, also to clients that asked for a newer response: there is
+/// none.
+pub fn stale_permitted(
+    record: &Record,
+    request: &HeaderMap,
+    kind: Kind,
+    now: Date,
+    reached: bool,
+) -> bool {
     let control = CacheControl::of_response(&record.headers);
     let asked = CacheControl::of_request(request);
-    if !selects(record, request)
-        || record.invalid
-        || !may_be_stale(&control)
-        || asked.no_cache
-        || asked.max_age == Some(0)
-    {
+    if !selects(record, request) || record.invalid || !may_be_stale(&control) {
         return false;
     }
-    let stale = age(record, now).saturating_sub(lifetime(record, &control));
+    let stale = age(record, now).saturating_sub(lifetime(record, &control, kind));
+    let of_class = match kind {
+        Kind::Changing { stale, .. } if record.status == StatusCode::OK => Some(u64::from(stale)),
+        _ => None,
+    };
+    if of_class.is_some_and(|max| stale <= max) {
+        return true;
+    }
+    if asked.no_cache || asked.max_age == Some(0) {
+        return false;
+    }
     let permitted = control.stale_if_error.or(asked.stale_if_error);
     if reached { permitted.is_some_and(|max| stale <= max) } else { true }
 }
@@ -118,9 +148,17 @@ mod tests {
         response: &[(&'static str, &'static str)],
         request: &[(&'static str, &'static str)],
     ) -> String {
+        word_as(Kind::Undecided, response, request)
+    }
+
+    fn word_as(
+        kind: Kind,
+        response: &[(&'static str, &'static str)],
+        request: &[(&'static str, &'static str)],
+    ) -> String {
         let mut row = Row::default();
         row.put(Rc::new(record(response)));
-        match decide(&row, &record(request).headers, Date::from_unix(1100), true) {
+        match decide(&row, &record(request).headers, kind, Date::from_unix(1100), true) {
             Reuse::Hit(_, left) => format!("hit {left}"),
             Reuse::WhileRevalidating(_, left) => format!("while {left}"),
             Reuse::Revalidate(_) => "revalidate".into(),
@@ -163,7 +201,13 @@ mod tests {
     fn a_failed_origin_permits_stale_only_where_nothing_forbids_it() {
         let permitted = |control, reached| {
             let record = record(&[("cache-control", control)]);
-            stale_permitted(&record, &HeaderMap::new(), Date::from_unix(1100), reached)
+            stale_permitted(
+                &record,
+                &HeaderMap::new(),
+                Kind::Undecided,
+                Date::from_unix(1100),
+                reached,
+            )
         };
         assert!(permitted("max-age=1", false));
         assert!(!permitted("max-age=1", true));
@@ -171,6 +215,51 @@ mod tests {
         assert!(!permitted("max-age=1, stale-if-error=98", true));
         for strict in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=1"] {
             assert!(!permitted(strict, false), "{strict}");
+        }
+    }
+
+    #[test]
+    fn what_never_changes_is_used_whatever_the_client_asks() {
+        let word = |response: &[_], request: &[_]| {
+            word_as(Kind::Immutable { digest: None }, response, request)
+        };
+        let expected = format!("hit {FOR_EVER}");
+        for request in ["max-age=0", "no-cache", "min-fresh=999999999"] {
+            assert_eq!(word(&[], &[("cache-control", request)]), expected, "{request}");
+        }
+        assert_eq!(word(&[("cache-control", "max-age=1, must-revalidate")], &[]), expected);
+        let mut withdrawn = record(&[]);
+        withdrawn.invalid = true;
+        assert!(!never_changes(&withdrawn, Kind::Immutable { digest: None }));
+        let mut missing = record(&[]);
+        missing.status = StatusCode::NOT_FOUND;
+        assert!(!never_changes(&missing, Kind::Immutable { digest: None }));
+    }
+
+    #[test]
+    fn a_class_gives_a_lifetime_where_the_origin_gives_none() {
+        let word = |lifetime, response: &[_], request: &[_]| {
+            word_as(Kind::Changing { lifetime, stale: 0 }, response, request)
+        };
+        assert_eq!(word(101, &[], &[]), "hit 1");
+        assert_eq!(word(100, &[], &[]), "revalidate");
+        assert_eq!(word(999, &[("cache-control", "max-age=50")], &[]), "revalidate");
+        assert_eq!(word(999, &[], &[("cache-control", "max-age=0")]), "revalidate");
+    }
+
+    #[test]
+    fn a_class_permits_stale_responses_for_its_time() {
+        let permitted = |control, asked, reached| {
+            let record = record(&[("cache-control", control)]);
+            let asked = self::record(&[("cache-control", asked)]).headers;
+            let kind = Kind::Changing { lifetime: 50, stale: 50 };
+            stale_permitted(&record, &asked, kind, Date::from_unix(1100), reached)
+        };
+        for reached in [false, true] {
+            assert!(permitted("", "max-age=0", reached));
+            assert!(permitted("max-age=50", "no-cache", reached));
+            assert!(!permitted("max-age=49", "no-cache", reached), "a second too old");
+            assert!(!permitted("must-revalidate", "", reached));
         }
     }
 }

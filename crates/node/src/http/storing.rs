@@ -2,6 +2,7 @@
 
 use super::directives::CacheControl;
 use super::freshness::{explicit_lifetime, heuristic, is_ruled};
+use classes::Kind;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use wire::Date;
 
@@ -14,6 +15,8 @@ wire::reasons! {
         Body = "body",
         /// Larger than an object may be.
         BodySize = "body-size",
+        /// Its content class is never kept.
+        Class = "class",
         /// Asked for with a cookie, or sets one.
         // The response may be for one user only: the origin gave neither a lifetime above zero nor
         // `no-cache`.
@@ -62,6 +65,8 @@ pub struct Asked<'a> {
     pub method: &'a Method,
     /// The request's header fields.
     pub headers: &'a HeaderMap,
+    /// Whether the content under its URL changes, by its content class.
+    pub kind: Kind,
 }
 
 /// Decides whether a response may be stored, from its head.
@@ -94,7 +99,9 @@ pub fn judge(
     }
     // `Vary: *` matches no later request.
     vary(headers).ok_or(NotStored::Vary)?;
-    usable(status, headers, &control, now)?;
+    if !is_promised(asked.kind, status, headers) {
+        usable(status, headers, &control, now)?;
+    }
     // The response may depend on the cookie. Only the origin can permit its use for others, by a rule
     // of its own.
     if asked.headers.contains_key(header::COOKIE) && !is_ruled(headers, &control, now) {
@@ -102,6 +109,17 @@ pub fn judge(
     }
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if size > HEADERS_MAX { Err(NotStored::HeaderSize) } else { Ok(()) }
+}
+
+/// Whether the content class makes a response usable later, without lifetime and validator. The path of a class that
+/// changes may still answer with a cookie for one client.
+fn is_promised(kind: Kind, status: StatusCode, headers: &HeaderMap) -> bool {
+    let is_promised = match kind {
+        Kind::Undecided => false,
+        Kind::Immutable { .. } => true,
+        Kind::Changing { .. } => !headers.contains_key(header::SET_COOKIE),
+    };
+    is_promised && status == StatusCode::OK
 }
 
 fn understood(status: StatusCode, control: &CacheControl) -> bool {
@@ -173,7 +191,16 @@ mod tests {
         status: u16,
         response: &[(&'static str, &'static str)],
     ) -> Result<(), NotStored> {
-        let asked = Asked { method: &Method::GET, headers: &record(request).headers };
+        judged_as(Kind::Undecided, request, status, response)
+    }
+
+    fn judged_as(
+        kind: Kind,
+        request: &[(&'static str, &'static str)],
+        status: u16,
+        response: &[(&'static str, &'static str)],
+    ) -> Result<(), NotStored> {
+        let asked = Asked { method: &Method::GET, headers: &record(request).headers, kind };
         let status = StatusCode::from_u16(status).unwrap();
         judge(&asked, status, &record(response).headers, Date::from_unix(1000))
     }
@@ -206,6 +233,25 @@ mod tests {
         assert_eq!(judged(&[], 200, &guessed), Err(NotStored::Unusable));
         let unknown = ("cache-control", "must-understand, max-age=5");
         assert_eq!(judged(&[], 499, &[unknown]), Err(NotStored::Status));
+    }
+
+    #[test]
+    fn a_class_makes_a_bare_answer_usable_but_permits_nothing_that_is_forbidden() {
+        let never_changes = Kind::Immutable { digest: None };
+        let changes = Kind::Changing { lifetime: 60, stale: 60 };
+        for kind in [never_changes, changes] {
+            let judged =
+                |request: &[_], status, response: &[_]| judged_as(kind, request, status, response);
+            assert_eq!(judged(&[], 200, &[]), Ok(()));
+            assert_eq!(judged(&[], 599, &[]), Err(NotStored::Unusable));
+            assert_eq!(judged(&[], 200, &[("cache-control", "no-store")]), Err(NotStored::NoStore));
+            assert_eq!(judged(&[], 200, &[("cache-control", "private")]), Err(NotStored::Private));
+            assert_eq!(judged(&[("authorization", "x")], 200, &[]), Err(NotStored::Authorization));
+            assert_eq!(judged(&[("cookie", "x")], 200, &[]), Err(NotStored::Cookie));
+        }
+        let sets = [("set-cookie", "a=b")];
+        assert_eq!(judged_as(never_changes, &[], 200, &sets), Ok(()));
+        assert_eq!(judged_as(changes, &[], 200, &sets), Err(NotStored::Unusable));
     }
 
     #[test]

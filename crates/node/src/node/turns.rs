@@ -15,23 +15,14 @@ impl Node {
             mesh.peers.accept_chunks(!crowded);
         }
         let mut turns = 0;
-        self.hand_over_all();
+        self.hand_over();
         // A reader or transfer that makes no progress must not block the rest: it continues at the
         // next input.
         while turns <= TURNS_MAX && self.take_turn() {
-            self.hand_over_all();
+            self.hand_over();
             turns += 1;
         }
         debug_assert!(turns <= TURNS_MAX, "something goes on without getting on");
-    }
-
-    /// Hands over all values, and the values that follow from them.
-    fn hand_over_all(&mut self) {
-        let mut values = 0;
-        while values <= VALUES_MAX && self.hand_over() {
-            values += 1;
-        }
-        debug_assert!(values <= VALUES_MAX, "machines talk without end");
     }
 
     /// Gives one turn; false if nothing can go on.
@@ -60,26 +51,28 @@ impl Node {
         true
     }
 
-    /// Hands over one value; false if there is none.
-    fn hand_over(&mut self) -> bool {
-        if let Some(value) = self.client.poll() {
-            self.client_says(value);
-        } else if let Some(value) = self.object.poll() {
-            self.object_says(value);
-        } else if let Some(value) = self.source.poll() {
-            self.source_says(value);
-        } else if let Some(value) = self.publish.poll() {
-            way::enter("publish says something");
-            match value {
-                publish::Value::Begin(id, bytes) => {
-                    self.object.begin_file(&mut self.cx, id, bytes);
+    /// Hands over all values, and the values that follow from them.
+    fn hand_over(&mut self) {
+        for _ in 0..=VALUES_MAX {
+            if let Some(value) = self.client.poll() {
+                self.client_says(value);
+            } else if let Some(value) = self.object.poll() {
+                self.object_says(value);
+            } else if let Some(value) = self.source.poll() {
+                self.source_says(value);
+            } else if let Some(value) = self.publish.poll() {
+                way::enter("publish says something");
+                match value {
+                    publish::Value::Begin(id, bytes) => {
+                        self.object.begin_file(&mut self.cx, id, bytes);
+                    }
+                    publish::Value::End(id) => self.cx.turns.end(id),
                 }
-                publish::Value::End(id) => self.cx.turns.end(id),
+            } else {
+                return;
             }
-        } else {
-            return false;
         }
-        true
+        debug_assert!(false, "machines talk without end");
     }
 
     /// A reader's turn: missing units are requested before stored ones are sent.
@@ -96,7 +89,7 @@ impl Node {
         if let Some(fetch) = source.and_then(Source::incoming).filter(is_listed) {
             way::enter("object: what a reader wants");
             self.object.want_for(&mut self.cx, fetch, id);
-            self.hand_over_all();
+            self.hand_over();
         }
         self.client.go_on(&mut self.cx, id, before);
     }

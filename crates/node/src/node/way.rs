@@ -36,11 +36,12 @@ mod tests {
             memory_bytes: 64 << 20,
             profile: content::Profile::DEFAULT,
             object_bytes_max: 1 << 30,
+            undecided_bytes_max: u64::MAX,
             allow: Vec::new(),
             access: Access::default(),
             built: Date::from_unix(1_000),
             mesh: None,
-            classes: std::sync::Arc::default(),
+            reach: classes::Reach::default(),
         };
         Node::new(config, Index::new(1 << 30, Policy::S3Fifo))
     }
@@ -56,6 +57,7 @@ mod tests {
             at_home: false,
             behind_uplink: false,
             entrance: Entrance::Explicit,
+            expected: None,
         }
     }
 

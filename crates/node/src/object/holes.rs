@@ -78,7 +78,7 @@ impl Objects {
         let ask = cx.exchanges.get(&reader)?.ask.clone();
         let (key, uri, named) = (ask.key, ask.target.to_string(), ask.named);
         let mut incoming = Incoming::filling(record);
-        incoming.label = Some(Label { key, uri, named });
+        incoming.label = Some(Label { key, uri, named, alias: None });
         let id = self.seek(cx, ask.headers.clone(), Rc::new(ask), Goal::Holes);
         self.begin(cx, id, incoming);
         Some(id)

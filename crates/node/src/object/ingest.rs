@@ -3,7 +3,7 @@
 use super::{ABANDONED_MAX, Objects, Value, is_in_state};
 use crate::catalogue::Signed;
 use crate::context::Context;
-use crate::http::NotStored;
+use crate::http::{NotStored, Row};
 use crate::input::{ExchangeId, FetchId};
 use crate::named;
 use crate::request::UNASKED_BYTES;
@@ -46,15 +46,23 @@ impl Objects {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let before = incoming.received_bytes;
         incoming.received_bytes += bytes.len() as u64;
+        if let Some(index) = &mut incoming.index {
+            index.feed(bytes, &mut cx.promises);
+        }
+        let (end, limit) = (incoming.received_bytes, incoming.limit());
         let Some(cutting) = incoming.cutting() else { return };
         let fresh = cutting.take(bytes);
         for reader in &incoming.readers {
-            cx.turns.hand(reader.id, (before, bytes.clone()));
+            match end <= limit {
+                true => cx.turns.hand(reader.id, (before, bytes.clone())),
+                false => cx.turns.ready(reader.id),
+            }
         }
         for unit in fresh {
             self.keep(cx, id, unit);
         }
-        if before + bytes.len() as u64 > cx.config.object_bytes_max {
+        let outgrown = |it: &Incoming| it.received_bytes > it.bytes_max;
+        if cx.transfers.get(&id).is_some_and(outgrown) {
             self.outgrow(cx, id);
         }
         self.list_for_peers(cx, id);
@@ -172,6 +180,9 @@ impl Objects {
             incoming.transfer = Transfer::Closed(Some(Rc::clone(&record)));
             // A file being published has no label: `publish` enters it once it is on disk.
             let Some(label) = incoming.label.clone() else { return cx.turns.dirty(id) };
+            if let Some(alias) = label.alias {
+                cx.write_row(alias, Row::alias_of(label.key, record.id));
+            }
             cx.put_record(label.key, label.uri, record);
         }
         cx.turns.all_ready(readers);

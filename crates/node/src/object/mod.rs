@@ -229,6 +229,11 @@ impl Objects {
         };
         let came = incoming.received_bytes;
         match well && incoming.announced.is_none_or(|length| length == came) {
+            // Another body than was promised is as good as broken off.
+            true if cx.transfers.get_mut(&id).is_some_and(Incoming::is_false) => {
+                cx.report.digests_false += 1;
+                self.broken(cx, id);
+            }
             true => self.close(cx, id),
             false => self.broken(cx, id),
         }

@@ -60,7 +60,12 @@ impl Objects {
 
     /// Bytes of a unit have arrived.
     pub fn unit_part(&mut self, cx: &mut Context, peer: NodeId, head: ChunkHead, bytes: Bytes) {
-        cx.report.peer_units_in_bytes += bytes.len() as u64;
+        let length = bytes.len() as u64;
+        cx.report.peer_units_in_bytes += length;
+        let of = cx.in_flight.get_mut(&head.name).map(|flight| flight.fetch);
+        if let Some(pursuit) = of.and_then(|id| cx.pursuits.get(&id)) {
+            cx.account.fetched_from_peer(&pursuit.quest.ask, length);
+        }
         self.unit_bytes(cx, peer, &head.name, head.total, head.offset, bytes);
     }
 

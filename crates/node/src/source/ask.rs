@@ -161,6 +161,8 @@ impl Source {
     pub fn dial_origin(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         pursuit.via = Upstream::Origin;
+        self.detours.remember_token(cx, id);
+        let Some(pursuit) = cx.pursuits.get(&id) else { return };
         cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Origin });
         let request = pursuit.origin_request(pursuit.quest.headers.clone());
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));
@@ -221,7 +223,10 @@ impl Source {
 impl Pursuit {
     /// The request to the origin, with these header fields.
     pub(super) fn origin_request(&self, headers: HeaderMap) -> output::Fetch {
-        output::Fetch { exchange: self.quest.content, ..self.quest.ask.bare_request(headers) }
+        let bare = self.quest.ask.bare_request(headers);
+        let mut request = output::Fetch { exchange: self.quest.content, ..bare };
+        self.redirect(&mut request);
+        request
     }
 
     fn message(

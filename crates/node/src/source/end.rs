@@ -20,6 +20,7 @@ impl Source {
         self.poll_select(cx);
         if let Some(fetch) = pursuit.fetch(id) {
             self.range_requests.remove(&fetch);
+            self.detours.end(fetch);
         }
         for asked in pursuit.asked() {
             self.withdraw(cx, asked);

@@ -12,19 +12,24 @@
 mod announce;
 mod ask;
 mod choose;
+pub mod detour;
 mod elsewhere;
 mod end;
 mod patience;
 mod rest;
 mod resume;
 pub mod select;
+mod token;
 
 use crate::context::Context;
+use crate::crossed::ByFarEnd;
 use crate::hasher::Map;
 use crate::input::{FetchError, FetchId};
+use crate::pursuits::detour::Detour;
 use crate::pursuits::{Goal, Pursuit, Quest, Upstream};
 use crate::timer::{self, Timer};
 use crate::transfers::incoming::Incoming;
+use detour::Detours;
 use select::Select;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -67,6 +72,8 @@ pub struct Source {
     dialling: Map<SocketAddr, Vec<FetchId>>,
     /// Transfers by the number of the range request for the rest of their body.
     range_requests: Map<FetchId, FetchId>,
+    /// Requests that origins send elsewhere.
+    pub detours: Detours,
     /// When to check the progress of requests to peers.
     pub look_at: Option<Instant>,
     requests: u32,
@@ -81,6 +88,7 @@ impl Source {
             asks: Map::default(),
             dialling: Map::default(),
             range_requests: Map::default(),
+            detours: Detours::default(),
             look_at: None,
             requests: 0,
             values: VecDeque::new(),
@@ -115,6 +123,8 @@ impl Source {
             owed: 0,
             origin_raced: false,
             resumed: None,
+            detour: Detour::default(),
+            far: ByFarEnd::default(),
             quest,
         };
         let is_for_origin = match pursuit.quest.goal {

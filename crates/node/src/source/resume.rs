@@ -26,7 +26,8 @@ const GIVE_UP: Duration = Duration::from_secs(40);
 impl Source {
     /// The transfer that a driver's request belongs to; `None` if that request has ended.
     pub fn transfer_of(&self, cx: &Context, fetch: FetchId) -> Option<FetchId> {
-        let id = self.range_requests.get(&fetch).copied().unwrap_or(fetch);
+        let further = self.range_requests.get(&fetch).copied();
+        let id = further.or_else(|| self.detours.pursuit(fetch)).unwrap_or(fetch);
         let is_of_it = match cx.pursuits.get(&id) {
             Some(pursuit) => pursuit.fetch(id) == Some(fetch),
             // A published file has no request.
@@ -138,7 +139,8 @@ impl Pursuit {
     /// The driver's number of the request to the origin. `None` between a break and the next
     /// request.
     pub(super) fn fetch(&self, id: FetchId) -> Option<FetchId> {
-        self.resumed.as_ref().map_or(Some(id), |resumed| resumed.fetch)
+        let own = self.detour.fetch.unwrap_or(id);
+        self.resumed.as_ref().map_or(Some(own), |resumed| resumed.fetch)
     }
 
     /// Whether the head of the rest is still awaited: nothing can be granted before it.

@@ -1,6 +1,7 @@
 //! Cuts an origin's content into units and lists them in a manifest. With a mesh key, units are
 //! sealed here: only this file's tail, and bytes sent to clients, are in clear.
 
+use super::check::Check;
 use bytes::Bytes;
 use content::{Cut, Cutter, Entry, Key, ManifestBuilder, Profile, Sealer, Segment};
 use std::rc::Rc;
@@ -17,6 +18,8 @@ pub struct Cutting {
     tail: Vec<u8>,
     /// The number of bytes before the last cut.
     cut: u64,
+    /// Hashes the body, if its digest is known.
+    pub check: Option<Check>,
     /// The body pauses inside a unit.
     pub pauses: bool,
     /// The last reader has left, and the transfer waits for one to return.
@@ -46,6 +49,7 @@ impl Cutting {
             builder: ManifestBuilder::new(profile),
             tail: Vec::new(),
             cut: 0,
+            check: None,
             pauses: false,
             awaits_resume: false,
         }
@@ -53,6 +57,9 @@ impl Cutting {
 
     /// Takes content; returns the units that it completes.
     pub fn take(&mut self, bytes: &Bytes) -> Vec<Fresh> {
+        if let Some(check) = &mut self.check {
+            check.take(bytes);
+        }
         let (mut rest, mut fresh) = (&bytes[..], Vec::new());
         while let Some(cut) = self.cutter.cut(rest) {
             let (head, next) = rest.split_at(cut.consumed);

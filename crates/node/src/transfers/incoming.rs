@@ -11,6 +11,7 @@ use crate::hasher::Set;
 use crate::http::{Record, RecordSignature};
 use crate::transfers::cutting::Cutting;
 use bytes::Bytes;
+use classes::IndexReader;
 use content::{Root, Segment};
 use http::{HeaderMap, HeaderName, StatusCode};
 use std::collections::{BTreeMap, VecDeque};
@@ -28,6 +29,8 @@ pub struct Label {
     pub uri: String,
     /// The name in the request, if the object is published.
     pub named: Option<Oid>,
+    /// The key under which requests for the same digest find it.
+    pub alias: Option<ObjectKey>,
 }
 
 /// An object that is stored while it arrives.
@@ -57,6 +60,12 @@ pub struct Incoming {
     /// Its length in bytes, if announced.
     pub announced: Option<u64>,
     pub readers: Vec<Reader>,
+    /// The most bytes that it may have to be stored.
+    pub bytes_max: u64,
+    /// Its units are evicted after all others.
+    pub is_lasting: bool,
+    /// Reads it as it comes, if it is an index that promises digests of other files.
+    pub index: Option<Box<IndexReader>>,
     /// The source of its units.
     pub transfer: Transfer,
     /// Units that the current supplier does not have.
@@ -100,6 +109,9 @@ impl Incoming {
             root: None,
             announced: None,
             readers: Vec::new(),
+            bytes_max: u64::MAX,
+            is_lasting: false,
+            index: None,
             transfer,
             lost: Set::default(),
             offsets: Vec::new(),
@@ -125,10 +137,12 @@ impl Incoming {
     }
 
     /// How far readers may be served now. A length told by a peer is not signed, so the last byte
-    /// is withheld until the signed manifest, or the gateway, has ended there (decision 0023).
+    /// is withheld until the signed manifest, or the gateway, has ended there (decision 0023). So is the last byte of a
+    /// body whose digest is still to be verified: what is false must not look complete.
     pub fn limit(&self) -> u64 {
         match (&self.transfer, self.announced) {
             (Transfer::Listing(it), Some(length)) if !it.ended => length.saturating_sub(1),
+            (Transfer::Cutting(it), Some(length)) if it.check.is_some() => length.saturating_sub(1),
             _ => u64::MAX,
         }
     }
@@ -139,6 +153,12 @@ impl Incoming {
             Transfer::Cutting(cutting) => Some(cutting),
             _ => None,
         }
+    }
+
+    /// Whether its body, which has come whole, has another digest than was promised. Asked once.
+    pub fn is_false(&mut self) -> bool {
+        let check = self.cutting().and_then(|cutting| cutting.check.take());
+        check.is_some_and(|check| check.verified().is_none())
     }
 
     /// Its manifest from a peer, if it has one.

@@ -1,5 +1,6 @@
 //! Objects under way. Every machine may read this table; only `object` writes it.
 
+pub mod check;
 pub mod cutting;
 pub mod incoming;
 pub mod reader;

@@ -174,7 +174,7 @@ impl Far {
                         self.cancel(&flow);
                     }
                 }
-                Event::Message(_) => {}
+                Event::Message(_) | Event::Crossed(..) => {}
                 Event::Content(id, bytes) => {
                     if let Some(flow) = self.flows.get(&id) {
                         self.outputs.push_back(FarOutput::Content(flow.fetch, bytes));
@@ -235,6 +235,7 @@ impl Far {
     fn origin(&mut self, now: Instant, input: OriginInput) {
         let (OriginInput::Head(fetch, ..)
         | OriginInput::Body(fetch, _)
+        | OriginInput::Crossed(fetch, _)
         | OriginInput::End(fetch, _)) = &input;
         let Some(id) = self.by_fetch.get(fetch).copied() else { return };
         match input {
@@ -255,6 +256,8 @@ impl Far {
                 self.pair.report.content_out_bytes += bytes.len() as u64;
                 self.pair.sender.push(now, id, &bytes);
             }
+            // Origins have no far end.
+            OriginInput::Crossed(..) => {}
             OriginInput::End(fetch, result) => {
                 self.pair.sender.finish(id, result);
                 self.pair.receiver.cancel(id);

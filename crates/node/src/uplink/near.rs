@@ -306,6 +306,10 @@ impl Near {
                 }
                 Event::Message(_) => {}
                 Event::Content(id, bytes) => self.content(id, bytes),
+                Event::Crossed(id, crossed) => {
+                    let crossed = OriginInput::Crossed(FetchId(id), crossed);
+                    self.outputs.push_back(NearOutput::Origin(crossed));
+                }
                 Event::End(id, result) => self.end(id, result),
                 Event::Work(number, job) => self.outputs.push_back(NearOutput::Work(number, job)),
             }

@@ -12,6 +12,7 @@ use super::schedule::Rate;
 use super::sender::{Record, Sender};
 use super::session::{Came, PairKeys, Refused, Session};
 use super::work::{Direction, Done, Job};
+use crate::crossed::Crossed;
 use crate::input::FetchError;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -56,6 +57,8 @@ pub enum Event {
     Message(Message),
     /// Content of a flow that is received.
     Content(u64, Bytes),
+    /// How content of a flow crossed that comes next.
+    Crossed(u64, Crossed),
     /// The end of a flow that is received.
     End(u64, Result<(), FetchError>),
     /// A job for the worker.
@@ -428,9 +431,8 @@ impl Pair {
                     self.report.content_in_bytes += bytes.len() as u64;
                     self.events.push_back(Event::Content(flow, bytes));
                 }
-                receiver::Event::End(flow, result) => {
-                    self.events.push_back(Event::End(flow, result))
-                }
+                receiver::Event::Crossed(id, it) => self.events.push_back(Event::Crossed(id, it)),
+                receiver::Event::End(id, result) => self.events.push_back(Event::End(id, result)),
                 receiver::Event::Say(message) => self.say(message),
                 receiver::Event::Work(number, job) => {
                     self.job(Owner::Receiver(number), job);

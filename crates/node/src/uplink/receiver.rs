@@ -7,6 +7,7 @@
 use super::messages::{Batch, Literals, Message, WANTS_MAX};
 use super::work::{Done, Job};
 use super::{BATCH_MAX, Digest, FLOWS_MAX, Span, WINDOW};
+use crate::crossed::Crossed;
 use crate::input::FetchError;
 use bytes::{Bytes, BytesMut};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -33,6 +34,8 @@ pub struct Broken;
 pub enum Event {
     /// Content of a flow, within its credit.
     Content(u64, Bytes),
+    /// How content of a flow crossed that will be passed on.
+    Crossed(u64, Crossed),
     /// All of a flow's content was passed on.
     End(u64, Result<(), FetchError>),
     /// Say this to the other end.
@@ -87,6 +90,8 @@ struct Arriving {
 #[derive(Default)]
 struct Flow {
     batches: VecDeque<Batch>,
+    /// How each of them crossed.
+    crossed: VecDeque<Crossed>,
     /// The first batch is being read.
     is_reading: bool,
     /// Content that is checked and not passed on.
@@ -166,6 +171,7 @@ impl Receiver {
         if batch.spans.iter().any(|span| span.end() > horizon) {
             return Err(Broken);
         }
+        let crossed = crossed(&batch);
         if let Some(literals) = batch.literals.take() {
             if !self.may_arrive(&literals, horizon) {
                 return Err(Broken);
@@ -184,6 +190,7 @@ impl Receiver {
         }
         self.held += cost_of(&batch);
         flow.batches.push_back(batch);
+        flow.crossed.push_back(crossed);
         match self.held > HELD_MAX {
             true => self.break_off(id),
             false => self.advance(id),
@@ -318,6 +325,8 @@ impl Receiver {
             return Err(Broken);
         }
         flow.ready.extend(units);
+        let crossed = flow.crossed.pop_front().unwrap_or_default();
+        self.events.push_back(Event::Crossed(id, crossed));
         self.advance(id);
         Ok(())
     }
@@ -420,6 +429,18 @@ impl Receiver {
             flow.ended = Some(result);
             self.advance(id);
         }
+    }
+}
+
+/// How a batch crossed: what it has besides literals was referred to, and literals with a dictionary are
+/// differences.
+fn crossed(batch: &Batch) -> Crossed {
+    let literals = batch.literals.as_ref();
+    let new: u64 = literals.iter().flat_map(|it| &it.lengths).map(|it| u64::from(*it)).sum();
+    let differs = literals.is_some_and(|it| !it.dictionary.is_empty());
+    Crossed {
+        reference: u64::from(batch.length).saturating_sub(new),
+        difference: if differs { new.min(batch.length.into()) } else { 0 },
     }
 }
 

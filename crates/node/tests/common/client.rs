@@ -4,9 +4,10 @@ use super::check;
 use super::origin::Expected;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
-use node::{ClientInput, ExchangeId, Head, Input};
+use node::{ClientInput, Entrance, ExchangeId, Head, Input};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+use wire::Digest;
 
 /// The engine may send so much more than the credit: its own short error texts, and what an origin
 /// sends beyond its grant in one piece.
@@ -49,6 +50,8 @@ pub struct Call {
     pub has_body: bool,
     /// It is a program on the node's own machine.
     pub at_home: bool,
+    /// It asks as a client of a mirror, for content with this digest if one is given.
+    pub mirrors: Option<Option<Digest>>,
     /// The first line holds the whole URL even if the client was intercepted.
     pub is_absolute: bool,
 }
@@ -64,6 +67,7 @@ impl Call {
             dialling: None,
             has_body: false,
             at_home: false,
+            mirrors: None,
             is_absolute: false,
         }
     }
@@ -101,6 +105,21 @@ impl Call {
         let host = url.authority().expect("a host").as_str();
         self.headers.insert("host", HeaderValue::try_from(host).expect("a host"));
         self
+    }
+
+    /// The client asks a mirror, for content with this digest if one is given.
+    pub fn by_mirror(mut self, digest: Option<Digest>) -> Self {
+        self.mirrors = Some(digest);
+        self
+    }
+
+    /// How it reaches the node.
+    pub fn entrance(&self) -> Entrance {
+        match (self.dialling, self.mirrors) {
+            (Some(dialled), _) => Entrance::Intercepted(dialled),
+            (None, Some(_)) => Entrance::Mirror,
+            (None, None) => Entrance::Explicit,
+        }
     }
 
     /// What stands in the first line: intercepted clients put the host elsewhere.

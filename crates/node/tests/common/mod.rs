@@ -15,6 +15,7 @@ pub use disk::{Answer, Shelf};
 pub use origin::{Event as OriginEvent, Origin, Page, noise};
 use summary::{figures, summary};
 
+use classes::Reach;
 use std::time::Duration;
 use wire::Date;
 
@@ -28,8 +29,12 @@ pub struct Options {
     pub memory_bytes: u64,
     pub store_bytes: u64,
     pub object_bytes_max: u64,
+    /// The same for what no class decides on.
+    pub undecided_bytes_max: u64,
     /// Each answer of the disk takes up to this long, and reads are answered out of order.
     pub disk_delay: Duration,
+    /// Tables of content classes, and where a mirror's requests may go.
+    pub reach: Reach,
 }
 
 impl Default for Options {
@@ -39,7 +44,9 @@ impl Default for Options {
             memory_bytes: 8 << 20,
             store_bytes: 64 << 20,
             object_bytes_max: 32 << 20,
+            undecided_bytes_max: u64::MAX,
             disk_delay: Duration::ZERO,
+            reach: Reach::default(),
         }
     }
 }

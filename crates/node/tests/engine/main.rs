@@ -9,6 +9,8 @@ mod net;
 
 mod abandoned;
 mod access;
+mod account;
+mod classes;
 mod corruption;
 mod crowding;
 mod determinism;
@@ -22,6 +24,7 @@ mod https;
 mod interception;
 mod leaving;
 mod merging;
+mod mirror;
 mod never_stored;
 mod ranges;
 mod restart;

@@ -66,7 +66,8 @@ fn the_router_that_an_end_names_is_asked() {
 fn who_cannot_be_asked_is_passed_over_and_then_comes_the_gateway() {
     let says = Rc::new(RefCell::new(Outcome::Busy));
     let strange = NodeId([7; 16]);
-    let lists: [&dyn Fn(&Mesh) -> Vec<Router>; 6] = [
+    type Lists<'a> = dyn Fn(&Mesh) -> Vec<Router> + 'a;
+    let lists: [&Lists<'_>; 6] = [
         &|_| vec![],
         // Another node answers at that address.
         &|_| vec![router(strange, address(3))],

@@ -37,6 +37,9 @@ struct Wire {
 pub struct Answer {
     pub status: Option<StatusCode>,
     pub body: Vec<u8>,
+    /// Bytes of it that crossed as references, and as differences.
+    pub referred: u64,
+    pub differed: u64,
     pub end: Option<Result<(), FetchError>>,
     pub first_byte: Option<Instant>,
     pub ended: Option<Instant>,
@@ -406,6 +409,11 @@ impl Net {
                 assert!(answer.status.is_some(), "a head comes first");
                 answer.first_byte.get_or_insert(now);
                 answer.body.extend_from_slice(&bytes);
+            }
+            OriginInput::Crossed(id, crossed) => {
+                let answer = self.answers.entry(id.0).or_default();
+                answer.referred += crossed.reference;
+                answer.differed += crossed.difference;
             }
             OriginInput::End(id, result) => {
                 let answer = self.answers.entry(id.0).or_default();

@@ -35,3 +35,30 @@ fn pages_that_change_a_little_hardly_cross() {
     let saved = 100.0 * (1.0 - sent as f64 / total as f64);
     assert!(saved > 97.5, "{saved:.2} % saved of {total}, {} a page", sent / 100);
 }
+
+#[test]
+fn the_near_end_knows_what_crossed_as_a_reference_and_what_as_a_difference() {
+    let mut net = Net::up(Link::FAST);
+    let (body, other) = (noise(1, 200_000), noise(2, 50_000));
+    let told = |net: &mut Net, path: &str, body: &[u8]| {
+        net.origin(path, body.to_vec());
+        let (got, _) = net.get_all(path);
+        assert!(got == body);
+        let answer = net.answers.values().next_back().expect("the latest answer");
+        (answer.referred, answer.differed)
+    };
+    assert_eq!(told(&mut net, "/new", &body), (0, 0), "in full");
+    assert_eq!(told(&mut net, "/same", &body), (body.len() as u64, 0));
+    let both = [&body[..], &other[..]].concat();
+    let (referred, differed) = told(&mut net, "/longer", &both);
+    assert!(
+        referred > 150_000 && referred + differed <= both.len() as u64,
+        "{referred} {differed}"
+    );
+    let mut changed = page(7, 1200);
+    assert_eq!(told(&mut net, "/page", &changed), (0, 0));
+    let at = changed.len() / 2;
+    changed.splice(at..at + 20, *b"another version");
+    let (referred, differed) = told(&mut net, "/page2", &changed);
+    assert!(differed > 0 && referred + differed <= changed.len() as u64, "{referred} {differed}");
+}

@@ -244,6 +244,7 @@ impl Callers {
             at_home: false,
             behind_uplink: false,
             entrance: Entrance::Intercepted(caller.dialled),
+            expected: None,
         };
         self.exchanges.insert(id, socket);
         inputs.push_back(Input::Client(ClientInput::Request(id, Box::new(request))));

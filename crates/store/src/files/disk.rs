@@ -29,7 +29,8 @@ const OTHERS: u32 = 0o077;
 const STICKY: u32 = 0o1000;
 /// Other names that are expected in a store's own directory: files of the daemon, and of a file
 /// system.
-const BESIDE: [&str; 4] = ["identity", "identity.new", "control.sock", "lost+found"];
+const BESIDE: [&str; 6] =
+    ["identity", "identity.new", "ledger", "ledger.new", "control.sock", "lost+found"];
 
 /// A store's directory, locked while this value exists.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ pub use crate::common::{
 
 use crate::common::{Answer, OriginEvent, Trace, Turn, check_memory};
 use node::{
-    Access, ClientInput, ClientOutput, Config, Entrance, ExchangeId, FetchId, Input, Node,
-    OPEN_KEY, OriginOutput, Output, Report, Request, Settings, StoreInput,
+    Access, ClientInput, ClientOutput, Config, ExchangeId, FetchId, Input, Node, OPEN_KEY,
+    OriginOutput, Output, Report, Request, Settings, StoreInput,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -121,7 +121,8 @@ impl Net {
             headers: call.headers.clone(),
             has_body: call.has_body,
             client: call.from,
-            entrance: call.dialling.map_or(Entrance::Explicit, Entrance::Intercepted),
+            entrance: call.entrance(),
+            expected: call.mirrors.flatten(),
         };
         let window = call.pace.window();
         self.clients.push(Client::new(call));
@@ -373,10 +374,11 @@ fn config(options: &Options) -> Config {
         memory_bytes: options.memory_bytes,
         profile: content::Profile::DEFAULT,
         object_bytes_max: options.object_bytes_max,
+        undecided_bytes_max: options.undecided_bytes_max,
         allow: vec!["192.0.2.0/24".parse().expect("a prefix")],
         access: Access::default(),
         built: Date::from_unix(BEGIN.as_unix() - 1000),
         mesh: None,
-        classes: std::sync::Arc::default(),
+        reach: options.reach.clone(),
     }
 }

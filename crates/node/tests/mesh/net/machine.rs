@@ -100,11 +100,12 @@ impl Plan {
             memory_bytes: options.memory_bytes,
             profile: content::Profile::DEFAULT,
             object_bytes_max: options.object_bytes_max,
+            undecided_bytes_max: options.undecided_bytes_max,
             allow: Vec::new(),
             access: self.access(),
             built: Date::from_unix(BEGIN.as_unix() - 1000),
             mesh: Some(self.mesh(node)),
-            classes: std::sync::Arc::default(),
+            reach: options.reach.clone(),
         }
     }
 }

@@ -33,8 +33,8 @@ use machine::{Machine, Oracle, Program, public_key, seed};
 use node::select::Select;
 use node::testing::Peers;
 use node::{
-    Access, ClientInput, Dial, Entrance, ExchangeId, FetchId, Input, Overheard, PublishedInfo,
-    PutError, Report, Request, RouteTable, Settings,
+    Access, ClientInput, Dial, ExchangeId, FetchId, Input, Overheard, PublishedInfo, PutError,
+    Report, Request, RouteTable, Settings,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -327,7 +327,8 @@ impl Mesh {
             headers: call.headers.clone(),
             has_body: call.has_body,
             client: call.from,
-            entrance: call.dialling.map_or(Entrance::Explicit, Entrance::Intercepted),
+            entrance: call.entrance(),
+            expected: call.mirrors.flatten(),
         };
         let window = call.pace.window();
         self.clients.push(Client::new(call).in_mesh());

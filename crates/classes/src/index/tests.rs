@@ -1,0 +1,158 @@
+//! Promises of each form, compressed or not, and what is given up.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use wire::Digest;
+
+use super::*;
+
+const ONE: &str = "0101010101010101010101010101010101010101010101010101010101010101";
+const TWO: &str = "0202020202020202020202020202020202020202020202020202020202020202";
+
+const PACKAGES: &str = concat!(
+    "Package: hello\nFilename: pool/main/h/hello/hello_2.10-3_amd64.deb\nSize: 53132\nMD5sum: 00\n",
+    "SHA256: 0101010101010101010101010101010101010101010101010101010101010101\nDescription: x\n y\n\n",
+    "Package: z\nSHA256: 0202020202020202020202020202020202020202020202020202020202020202\nFilename: ./pool/z.deb\n\n",
+    "Package: none\nFilename: pool/none.deb\n\n",
+    "SHA256: 0202020202020202020202020202020202020202020202020202020202020202\n\nFilename: pool/other.deb\n",
+);
+
+/// [`PACKAGES`], compressed by `xz -6`.
+const XZ: &[u8] = include_bytes!("packages.xz");
+
+fn url(path: &str) -> Url<'_> {
+    Url { tls: false, host: "deb.test", port: 80, path }
+}
+
+fn read(format: IndexFormat, path: &str, pieces: &[&[u8]]) -> Promises {
+    let mut promises = Promises::default();
+    let mut reader = IndexReader::new(format, url(path)).unwrap();
+    pieces.iter().for_each(|it| reader.feed(it, &mut promises));
+    promises
+}
+
+fn promised(promises: &Promises, path: &str) -> Option<String> {
+    promises.get(url(path)).map(|it| it.to_string().replace("sha256:", ""))
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn check_packages(promises: &Promises) {
+    assert_eq!(
+        promised(promises, "/debian/pool/main/h/hello/hello_2.10-3_amd64.deb").as_deref(),
+        Some(ONE)
+    );
+    assert_eq!(promised(promises, "/debian/pool/z.deb").as_deref(), Some(TWO));
+    assert_eq!((promises.count(), promises.given_up()), (2, 0));
+}
+
+#[test]
+fn a_release_promises_the_indexes_below_its_folder() {
+    let text = format!(
+        "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\nOrigin: Debian\nMD5Sum:\n 00 1 main/x\nSHA256:\n \
+         {ONE}  1234 main/binary-amd64/Packages.xz\n {TWO} 5 main/../../x\n {TWO} 5 /abs\nSHA512:\n {TWO} 5 main/y\n"
+    );
+    let promises = read(IndexFormat::AptRelease, "/debian/dists/sid/InRelease", &[text.as_bytes()]);
+    let path = "/debian/dists/sid/main/binary-amd64/Packages.xz";
+    assert_eq!(promised(&promises, path).as_deref(), Some(ONE));
+    assert_eq!(promises.count(), 1);
+}
+
+#[test]
+fn packages_promise_files_below_the_root_in_any_form() {
+    let folder = "/debian/dists/sid/main/binary-amd64";
+    for (name, bytes) in [
+        ("Packages", PACKAGES.as_bytes().to_vec()),
+        ("Packages.gz", gzip(PACKAGES.as_bytes())),
+        ("Packages.xz", XZ.to_vec()),
+    ] {
+        // By its digest, the name does not say the form.
+        for path in [format!("{folder}/{name}"), format!("{folder}/by-hash/SHA256/{ONE}")] {
+            check_packages(&read(IndexFormat::AptPackages, &path, &[&bytes]));
+            let pieces: Vec<_> = bytes.chunks(1).collect();
+            check_packages(&read(IndexFormat::AptPackages, &path, &pieces));
+        }
+    }
+}
+
+#[test]
+fn openwrts_packages_promise_files_of_their_folder() {
+    let text = format!("Package: a\nFilename: a_1_x86_64.ipk\nSize: 1\nSHA256sum: {ONE}\n\n");
+    let path = "/releases/23.05.3/packages/x86_64/base/Packages.gz";
+    let promises = read(IndexFormat::OpenwrtPackages, path, &[&gzip(text.as_bytes())]);
+    let file = "/releases/23.05.3/packages/x86_64/base/a_1_x86_64.ipk";
+    assert_eq!(promised(&promises, file).as_deref(), Some(ONE));
+}
+
+#[test]
+fn an_index_without_a_root_promises_nothing() {
+    for path in ["/debian/Packages.gz", "/dists/../x/dists/Packages", "/dists/sid/Packages?x"] {
+        assert!(IndexReader::new(IndexFormat::AptPackages, url(path)).is_none(), "{path}");
+    }
+}
+
+#[test]
+fn long_lines_are_passed_over_in_bounded_memory() {
+    let mut fields = Fields::new(Records::Packages { digest: "SHA256" }, url("/debian/"));
+    let mut promises = Promises::default();
+    fields.feed(b"Filename: ", &mut promises);
+    for _ in 0..1000 {
+        fields.feed(&[b'x'; 1000], &mut promises);
+        assert!(fields.capacity() <= 16 << 10);
+    }
+    fields.feed(format!("\nFilename: pool/a.deb\nSHA256: {ONE}\n").as_bytes(), &mut promises);
+    assert_eq!(promised(&promises, "/debian/pool/a.deb").as_deref(), Some(ONE));
+}
+
+#[test]
+fn broken_indexes_are_given_up_and_counted() {
+    let path = "/debian/dists/sid/main/binary-amd64/Packages";
+    let mut broken = gzip(PACKAGES.as_bytes());
+    broken[40] ^= 0xff;
+    let promises = read(IndexFormat::AptPackages, &format!("{path}.gz"), &[&broken, b"more"]);
+    assert_eq!(promises.given_up(), 1);
+    let promises = read(IndexFormat::AptPackages, &format!("{path}.xz"), &[b"no archive at all"]);
+    assert_eq!(promises.given_up(), 1);
+}
+
+#[test]
+fn an_index_that_grows_too_much_is_given_up() {
+    let path = "/debian/dists/sid/main/binary-amd64/Packages.gz";
+    let bomb = gzip(&vec![b'\n'; 8 << 20]);
+    let promises = read(IndexFormat::AptPackages, path, &bomb.chunks(1000).collect::<Vec<_>>());
+    assert_eq!((promises.count(), promises.given_up()), (0, 1));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0..400_usize) {
+        let path = "/debian/dists/sid/main/binary-amd64/Packages";
+        for (name, mut content) in [("", PACKAGES.as_bytes().to_vec()), (".gz", gzip(PACKAGES.as_bytes())), (".xz", XZ.to_vec())] {
+            let at = at.min(content.len());
+            content.splice(at..(at + bytes.len()).min(content.len()), bytes.iter().copied());
+            let promises = read(IndexFormat::AptPackages, &format!("{path}{name}"), &[&content]);
+            prop_assert!(promises.count() <= 5);
+        }
+    }
+
+    #[test]
+    fn pieces_change_nothing(cut in 0..PACKAGES.len()) {
+        let path = "/debian/dists/sid/main/binary-amd64/Packages";
+        let (a, b) = PACKAGES.as_bytes().split_at(cut);
+        check_packages(&read(IndexFormat::AptPackages, path, &[a, b]));
+    }
+}
+
+#[test]
+fn digests_are_told_as_such() {
+    let promises =
+        read(IndexFormat::AptPackages, "/debian/dists/sid/main/Packages", &[PACKAGES.as_bytes()]);
+    assert_eq!(promises.get(url("/debian/pool/z.deb")), Some(Digest::Sha256([2; 32])));
+}

@@ -1,0 +1,21 @@
+//! What the content classes say of a request's target.
+
+use crate::context::Context;
+use crate::http::Target;
+use classes::{Kind, Verdict};
+use wire::Digest;
+
+/// By the tables, and by the archives that were found by their indexes.
+pub fn judge(cx: &Context, target: &Target) -> Verdict {
+    cx.config.reach.classes.judge_proven(&cx.proven, target.url())
+}
+
+/// The digest that the content of a target must have: the one in its URL, or the one that an index promised. What changes
+/// may have changed since the index was read, so only of what does not is a promise believed.
+pub fn expected(cx: &Context, target: &Target, verdict: &Verdict) -> Option<Digest> {
+    match verdict.kind {
+        Kind::Immutable { digest: None } => cx.promises.get(target.url()),
+        Kind::Immutable { digest } => digest,
+        Kind::Undecided | Kind::Changing { .. } => None,
+    }
+}

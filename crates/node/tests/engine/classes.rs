@@ -1,0 +1,279 @@
+//! Content classes: what the tables say of a URL decides what is stored, served and verified.
+
+use crate::net::{Call, Net, Options, Page};
+use classes::{Classes, Reach};
+use node::FetchError;
+use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+use wire::Digest;
+
+const TABLE: &str = r#"
+name = "apt"
+hosts = ["a.test", "b.test"]
+proof = ["**/dists/**/InRelease"]
+
+[[immutable]]
+paths = ["**/by-hash/*/*"]
+digest = "last-segment"
+
+[[immutable]]
+paths = ["**/pool/**/*.deb"]
+
+[[immutable]]
+paths = ["/small/**"]
+keep = "10KiB"
+
+[[immutable]]
+paths = ["/never/**"]
+keep = "never"
+
+[[immutable]]
+paths = ["/always/**"]
+keep = "always"
+
+[[changing]]
+paths = ["**/dists/**/Packages"]
+lifetime = "5m"
+stale = "1d"
+index = "apt-packages"
+
+[[changing]]
+paths = ["**/dists/**"]
+lifetime = "5m"
+stale = "1d"
+"#;
+
+const DEB: &str = "http://a.test/debian/pool/x.deb";
+const INDEX: &str = "http://a.test/debian/dists/stable/InRelease";
+
+pub fn options(table: &str) -> Options {
+    let classes = Classes::default().with("test.toml", table).expect("a table");
+    let reach = Reach { classes: Arc::new(classes), ..Reach::default() };
+    Options { reach, ..Options::default() }
+}
+
+fn net() -> Net {
+    Net::with(options(TABLE))
+}
+
+fn digest(page: &Page) -> Digest {
+    Digest::Sha256(Sha256::digest(&page.body).into())
+}
+
+/// A URL that names the digest of its content.
+fn by_hash(host: &str, digest: Digest) -> String {
+    let text = digest.to_string().replace("sha256:", "");
+    format!("http://{host}/dists/s/by-hash/SHA256/{text}")
+}
+
+fn cache(net: &mut Net, call: Call) -> String {
+    let id = net.call(call);
+    net.settle();
+    assert!(net.client(id).is_ok(), "{:?}", net.client(id));
+    net.client(id).cache().to_owned()
+}
+
+#[test]
+fn what_never_changes_is_stored_bare_and_served_whatever_the_client_wants() {
+    let mut net = net();
+    net.origin.put(DEB, Page::of(100_000));
+    assert!(cache(&mut net, Call::get(DEB)).starts_with("fwd=uri-miss; fwd-status=200; stored"));
+    net.pass_seconds(400 * 86_400);
+    for wish in ["max-age=0", "no-cache"] {
+        let cache = cache(&mut net, Call::get(DEB).with("cache-control", wish));
+        assert!(cache.starts_with("hit"), "{cache}");
+    }
+    assert_eq!(net.origin.asked(DEB), 1);
+    net.done();
+}
+
+#[test]
+fn an_intercepted_client_is_served_by_the_same_rules() {
+    let mut net = net();
+    net.names.insert("a.test".into(), vec![[192, 0, 2, 1].into()]);
+    net.origin.put(DEB, Page::of(10_000));
+    for begin in ["fwd=uri-miss", "hit"] {
+        let call = Call::get(DEB).dialling("192.0.2.1:80").with("cache-control", "max-age=0");
+        let cache = cache(&mut net, call);
+        assert!(cache.starts_with(begin), "{cache}");
+    }
+    net.done();
+}
+
+#[test]
+fn what_is_forbidden_stays_forbidden() {
+    let mut net = net();
+    for (control, reason) in [("no-store", "no-store"), ("private", "private")] {
+        net.origin.put(DEB, Page::of(100).with("cache-control", control));
+        for _ in 0..2 {
+            let cache = cache(&mut net, Call::get(DEB));
+            assert!(cache.ends_with(&format!("detail={reason}")), "{cache}");
+        }
+    }
+    net.origin.put(DEB, Page::of(100));
+    let call = || Call::get(DEB).with("authorization", "Basic eDp5");
+    assert!(cache(&mut net, call()).ends_with("detail=authorization"));
+    assert!(cache(&mut net, Call::get(DEB)).contains("fwd=uri-miss"));
+    net.done();
+}
+
+#[test]
+fn what_changes_has_the_lifetime_of_its_class_and_is_revalidated() {
+    let mut net = net();
+    net.origin.put(INDEX, Page::of(10_000));
+    assert!(cache(&mut net, Call::get(INDEX)).contains("stored"));
+    net.pass_seconds(290);
+    assert_eq!(cache(&mut net, Call::get(INDEX)), "hit; ttl=10");
+    assert!(
+        cache(&mut net, Call::get(INDEX).with("cache-control", "max-age=0")).starts_with("fwd=")
+    );
+    net.pass_seconds(301);
+    assert!(cache(&mut net, Call::get(INDEX)).starts_with("fwd=stale"));
+    net.done();
+}
+
+#[test]
+fn a_stale_index_is_served_while_its_origin_is_out_of_reach() {
+    let mut net = net();
+    net.origin.put(INDEX, Page::of(10_000));
+    cache(&mut net, Call::get(INDEX));
+    net.origin.down = Some(FetchError::Unreachable);
+    net.pass_seconds(86_000);
+    let call = || Call::get(INDEX).with("cache-control", "max-age=0");
+    assert_eq!(cache(&mut net, call()), "fwd=stale; detail=unreachable");
+    net.pass_seconds(2_000);
+    let id = net.call(call());
+    net.settle();
+    assert_eq!(net.client(id).status(), 502, "a day and five minutes are over");
+    net.done();
+}
+
+#[test]
+fn classes_say_how_much_is_kept() {
+    let mut net = Net::with(Options { undecided_bytes_max: 50_000, ..options(TABLE) });
+    for (url, length, stored) in [
+        ("http://a.test/small/1", 10_000, true),
+        ("http://a.test/small/2", 11_000, false),
+        ("http://a.test/never/1", 100, false),
+        ("http://a.test/always/1", 60_000, true),
+        ("http://a.test/other", 60_000, false),
+        ("http://a.test/others", 40_000, true),
+    ] {
+        for page in [Page::of(length), Page::of(length).chunked()] {
+            net.origin.put(url, page.fresh(600));
+            cache(&mut net, Call::get(url));
+            let cache = cache(&mut net, Call::get(url));
+            assert_eq!(cache.starts_with("hit"), stored, "{url}: {cache}");
+            net.pass_seconds(601);
+        }
+    }
+    net.done();
+}
+
+#[test]
+fn a_host_is_an_archive_once_it_has_given_an_index() {
+    let (mut net, host) = (net(), "http://c.test");
+    let (deb, index) = (format!("{host}/pool/x.deb"), format!("{host}/dists/stable/InRelease"));
+    net.origin.put(&deb, Page::of(1_000));
+    let unstored = |net: &mut Net| cache(net, Call::get(&deb)).ends_with("detail=unusable");
+    assert!(unstored(&mut net), "it may be anything");
+    net.origin.put(&index, Page::of(10).with("content-type", "text/html; charset=utf-8"));
+    cache(&mut net, Call::get(&index));
+    net.origin.put(&index, Page::of(10).status(404));
+    net.get(&index);
+    assert!(unstored(&mut net), "neither a page for people nor an error is an index");
+    net.origin.put(&index, Page::of(10));
+    assert!(cache(&mut net, Call::get(&index)).contains("stored"));
+    assert!(cache(&mut net, Call::get(&deb)).contains("stored"));
+    assert!(cache(&mut net, Call::get(&deb)).starts_with("hit"));
+    net.done();
+}
+
+#[test]
+fn the_same_file_of_two_hosts_is_fetched_once() {
+    let mut net = net();
+    let page = Page::of(300_000);
+    let digest = digest(&page);
+    let (one, other) = (by_hash("a.test", digest), by_hash("b.test", digest));
+    net.origin.put(&one, page.clone());
+    net.origin.put(&other, page);
+    assert!(cache(&mut net, Call::get(&one)).contains("stored"));
+    assert!(cache(&mut net, Call::get(&other)).starts_with("hit"));
+    let part = net.call(Call::get(&other).with("range", "bytes=1000-1999"));
+    net.settle();
+    assert_eq!(net.client(part).status(), 206);
+    let mirrored = Call::get("https://a.test/elsewhere").by_mirror(Some(digest));
+    assert!(cache(&mut net, mirrored).starts_with("hit"));
+    assert_eq!((net.origin.seen.len(), net.report().aliases), (1, 3));
+    net.restart(&options(TABLE));
+    assert!(cache(&mut net, Call::get(&other)).starts_with("hit"));
+    net.done();
+}
+
+#[test]
+fn an_alias_of_what_was_evicted_or_replaced_is_a_miss() {
+    let mut net = net();
+    let (url, page) = ("https://a.test/x", Page::of(300_000).fresh(60));
+    let digest = digest(&page);
+    net.origin.put(url, page.clone());
+    cache(&mut net, Call::get(url).by_mirror(Some(digest)));
+    net.origin.put(url, Page::of(1_000).fresh(60));
+    net.pass_seconds(61);
+    cache(&mut net, Call::get(url).by_mirror(None));
+    let other = by_hash("b.test", digest);
+    net.origin.put(&other, page);
+    assert!(cache(&mut net, Call::get(&other)).starts_with("fwd=uri-miss"));
+    net.done();
+}
+
+#[test]
+fn a_body_with_another_digest_is_broken_off_and_not_stored() {
+    for chunked in [false, true] {
+        let (mut net, right) = (net(), Page::of(100_000));
+        let url = by_hash("a.test", digest(&right));
+        let wrong = Page::of(100_000);
+        net.origin.put(&url, if chunked { wrong.chunked() } else { wrong });
+        for _ in 0..2 {
+            let id = net.get(&url);
+            assert!(net.client(id).is_broken(), "{:?}", net.client(id).end);
+            assert!(chunked || net.client(id).content.len() < 100_000, "it looked complete");
+        }
+        assert_eq!((net.origin.asked(&url), net.report().digests_false), (2, 2));
+        net.origin.put(&url, right);
+        assert!(cache(&mut net, Call::get(&url)).contains("stored"));
+        assert!(cache(&mut net, Call::get(&url)).starts_with("hit"));
+        net.done();
+    }
+}
+
+#[test]
+fn an_empty_body_has_a_digest_too() {
+    let mut net = net();
+    let url = by_hash("a.test", digest(&Page::of(0)));
+    net.origin.put(&url, Page::of(0));
+    assert!(cache(&mut net, Call::get(&url)).contains("stored"));
+    let url = by_hash("a.test", digest(&Page::of(1)));
+    net.origin.put(&url, Page::of(0));
+    let id = net.get(&url);
+    assert!(net.client(id).is_broken());
+    net.done();
+}
+
+#[test]
+fn what_an_index_promises_is_verified_and_found_on_other_hosts() {
+    let (mut net, deb) = (net(), Page::of(100_000));
+    let hex = digest(&deb).to_string().replace("sha256:", "");
+    let index = format!("Package: x\nFilename: pool/x.deb\nSHA256: {hex}\n\n");
+    for host in ["a.test", "b.test"] {
+        let url = format!("http://{host}/debian/dists/s/Packages");
+        net.origin.put(&url, Page::new(index.clone().into()));
+        cache(&mut net, Call::get(&url));
+    }
+    net.origin.put(DEB, Page::of(100_000));
+    let id = net.get(DEB);
+    assert!(net.client(id).is_broken(), "another file than was promised");
+    net.origin.put(DEB, deb);
+    assert!(cache(&mut net, Call::get(DEB)).contains("stored"));
+    assert!(cache(&mut net, Call::get("http://b.test/debian/pool/x.deb")).starts_with("hit"));
+    net.done();
+}

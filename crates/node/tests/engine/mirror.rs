@@ -1,0 +1,211 @@
+//! Requests of a mirror's clients: redirects and tokens are dealt with inside.
+
+use crate::classes::options;
+use crate::net::{Call, Net, Page};
+use http::Method;
+
+const TABLE: &str = r#"
+name = "oci"
+hosts = ["r.test", "auth.test"]
+redirects = ["*.cdn.test", "*.odd.test:8443"]
+
+[[immutable]]
+paths = ["/v2/**/blobs/sha256:*"]
+digest = "last-segment"
+
+[[changing]]
+paths = ["/v2/**/manifests/*"]
+lifetime = "5m"
+stale = "1d"
+"#;
+
+const MANIFEST: &str = "https://r.test/v2/library/x/manifests/1";
+const OTHER: &str = "https://r.test/v2/library/x/manifests/2";
+const TOKEN: &str = "https://auth.test/token?service=r.test&scope=repository:library/x:pull";
+const CHALLENGE: &str = "Bearer realm=\"https://auth.test/token\",service=\"r.test\",scope=\"repository:library/x:pull\"";
+
+fn net() -> Net {
+    Net::with(options(TABLE))
+}
+
+fn mirrored(net: &mut Net, url: &str) -> usize {
+    let id = net.call(Call::get(url).by_mirror(None));
+    net.settle();
+    id
+}
+
+fn redirect(status: u16, to: &str) -> Page {
+    Page::of(0).status(status).with("location", to)
+}
+
+#[test]
+fn a_redirect_is_followed_and_its_content_is_stored_under_the_first_url() {
+    for (status, to) in [
+        (301, "https://1.cdn.test/a?sig=x"),
+        (302, "//1.cdn.test/a?sig=x"),
+        (303, "/v2/elsewhere"),
+        (307, "https://r.test/b"),
+        (308, "https://2.odd.test:8443/c"),
+    ] {
+        let mut net = net();
+        net.origin.put(MANIFEST, redirect(status, to));
+        let place = match to.strip_prefix("//") {
+            Some(rest) => format!("https://{rest}"),
+            None if to.starts_with('/') => format!("https://r.test{to}"),
+            None => to.to_owned(),
+        };
+        net.origin.put(&place, Page::of(200_000));
+        let id = mirrored(&mut net, MANIFEST);
+        assert!(net.client(id).is_ok() && net.client(id).cache().contains("stored"), "{to}");
+        let id = mirrored(&mut net, MANIFEST);
+        assert!(net.client(id).cache().starts_with("hit"));
+        assert_eq!((net.origin.seen.len(), net.report().detours), (2, 1));
+        assert_eq!(net.origin.busy(), 0, "the first response was left open");
+        net.done();
+    }
+}
+
+#[test]
+fn a_client_of_the_proxy_gets_redirects_and_challenges_as_they_are() {
+    let mut net = net();
+    net.origin.put(MANIFEST, redirect(307, "https://1.cdn.test/a"));
+    net.origin.put(OTHER, Page::of(0).status(401).with("www-authenticate", CHALLENGE));
+    let (moved, denied) = (net.get(MANIFEST), net.get(OTHER));
+    assert_eq!((net.client(moved).status(), net.client(denied).status()), (307, 401));
+    assert_eq!(net.client(moved).header("location"), "https://1.cdn.test/a");
+    net.done();
+}
+
+#[test]
+fn a_redirect_elsewhere_is_refused_with_a_sentence() {
+    for to in [
+        "https://evil.test/a",
+        "http://1.cdn.test/a",
+        "https://1.cdn.test:444/a",
+        "https://10.0.0.1/a",
+        "https://127.0.0.1:8443/",
+        "ftp://1.cdn.test/",
+        "a/relative/path",
+        "https://",
+        MANIFEST,
+    ] {
+        let mut net = net();
+        net.origin.put(MANIFEST, redirect(302, to));
+        let id = mirrored(&mut net, MANIFEST);
+        assert_eq!(net.client(id).status(), 502, "{to}");
+        let told = String::from_utf8(net.client(id).content.clone()).expect("a sentence");
+        assert!(told.contains("[mirror] allow"), "{told}");
+        assert!(net.origin.seen.iter().all(|seen| seen.url == MANIFEST), "{to}");
+        assert!(net.origin.seen.len() <= 6);
+        net.done();
+    }
+}
+
+#[test]
+fn a_token_that_anyone_gets_is_fetched_and_used_again() {
+    let mut net = net();
+    for (number, url) in [MANIFEST, OTHER].into_iter().enumerate() {
+        net.origin.put(url, Page::of(0).status(401).with("www-authenticate", CHALLENGE));
+        net.origin.add(url, Page::of(5_000 + number).only_for("authorization", "Bearer abc"));
+    }
+    net.origin
+        .put(TOKEN, Page::new((&br#"{"token":"abc","expires_in":300}"#[..]).into()).unchecked());
+    let id = mirrored(&mut net, MANIFEST);
+    assert!(net.client(id).is_ok() && net.client(id).cache().contains("stored"));
+    assert_eq!(net.origin.seen.len(), 3);
+    let id = mirrored(&mut net, OTHER);
+    assert!(net.client(id).is_ok());
+    assert_eq!(net.origin.seen.len(), 4, "the token served once more, without a challenge");
+    net.pass_seconds(301);
+    let id = mirrored(&mut net, OTHER);
+    assert!(net.client(id).is_ok());
+    assert_eq!(net.origin.asked(TOKEN), 2, "it had expired");
+    net.done();
+}
+
+#[test]
+fn a_token_is_not_shown_to_the_place_of_a_redirect() {
+    let mut net = net();
+    net.origin.put(MANIFEST, Page::of(0).status(401).with("www-authenticate", CHALLENGE));
+    let to = redirect(307, "https://1.cdn.test/a").only_for("authorization", "Bearer abc");
+    net.origin.add(MANIFEST, to);
+    net.origin.put("https://1.cdn.test/a", Page::of(1_000));
+    net.origin.put(TOKEN, Page::new((&br#"{"token":"abc"}"#[..]).into()).unchecked());
+    let id = mirrored(&mut net, MANIFEST);
+    assert!(net.client(id).is_ok());
+    assert!(net.origin.last().headers.get("authorization").is_none());
+    net.done();
+}
+
+#[test]
+fn who_wants_more_than_a_token_for_anyone_is_left_to_the_client() {
+    for challenge in ["Basic realm=\"x\"", "Bearer realm=\"https://evil.test/token\""] {
+        let mut net = net();
+        net.origin.put(MANIFEST, Page::of(9).status(401).with("www-authenticate", challenge));
+        let id = mirrored(&mut net, MANIFEST);
+        assert_eq!(net.client(id).status(), 401, "{challenge}");
+        assert_eq!(net.origin.seen.len(), 1);
+        net.done();
+    }
+    // A client with credentials of its own asks for its own token.
+    let mut net = net();
+    net.origin.put(MANIFEST, Page::of(9).status(401).with("www-authenticate", CHALLENGE));
+    let call = Call::get(MANIFEST).by_mirror(None).with("authorization", "Bearer own");
+    let id = net.call(call);
+    net.settle();
+    assert_eq!((net.client(id).status(), net.origin.seen.len()), (401, 1));
+    net.done();
+}
+
+#[test]
+fn a_token_that_does_not_help_ends_in_the_registrys_refusal() {
+    let mut net = net();
+    net.origin.put(MANIFEST, Page::of(9).status(401).with("www-authenticate", CHALLENGE));
+    net.origin.put(TOKEN, Page::new((&br#"{"token":"abc"}"#[..]).into()).unchecked());
+    let id = mirrored(&mut net, MANIFEST);
+    assert_eq!((net.client(id).status(), net.origin.seen.len()), (401, 3));
+    net.done();
+}
+
+#[test]
+fn a_token_service_that_talks_nonsense_is_an_error() {
+    let endless = Page::of(100_000).unchecked();
+    let nonsense = Page::new((&b"<html>"[..]).into()).unchecked();
+    for page in
+        [endless, nonsense, Page::of(0).status(500), Page::of(100).unchecked().breaking_at(50)]
+    {
+        let mut net = net();
+        net.origin.put(MANIFEST, Page::of(9).status(401).with("www-authenticate", CHALLENGE));
+        net.origin.put(TOKEN, page);
+        let id = mirrored(&mut net, MANIFEST);
+        assert_eq!(net.client(id).status(), 502);
+        assert_eq!(net.origin.busy(), 0);
+        net.done();
+    }
+}
+
+#[test]
+fn a_head_and_a_part_follow_too() {
+    let mut net = net();
+    net.origin.put(MANIFEST, redirect(307, "https://1.cdn.test/a"));
+    net.origin.put("https://1.cdn.test/a", Page::of(100_000));
+    let head = net.call(Call { method: Method::HEAD, ..Call::get(MANIFEST).by_mirror(None) });
+    let part = Call::get(MANIFEST).by_mirror(None).with("range", "bytes=10-19");
+    let part = net.call(part);
+    net.settle();
+    assert_eq!((net.client(head).status(), net.client(part).status()), (200, 206));
+    net.done();
+}
+
+#[test]
+fn a_client_that_leaves_on_the_way_leaves_nothing_behind() {
+    let mut net = net();
+    net.origin.put(MANIFEST, redirect(307, "https://1.cdn.test/a"));
+    net.origin
+        .put("https://1.cdn.test/a", Page::of(100_000).waiting(std::time::Duration::from_secs(9)));
+    let id = net.call(Call::get(MANIFEST).by_mirror(None));
+    net.pass_seconds(1);
+    net.leave(id);
+    assert_eq!(net.origin.busy(), 0);
+    net.done();
+}
