@@ -15,6 +15,7 @@ mod elsewhere;
 mod failures;
 mod fetching;
 mod freshness;
+mod hello;
 mod hostile;
 mod https;
 mod loose;

@@ -39,8 +39,8 @@ use node::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use wire::peer::{Connection, Message};
-use wire::{Instant, NodeId, Oid};
+use wire::peer::{Connection, Hello, Message};
+use wire::{Instant, NodeId, Oid, PublicKey};
 
 /// No client may wait longer than this for its response to end.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -444,6 +444,12 @@ impl Mesh {
         id
     }
 
+    /// The identity of a node.
+    pub fn key(&self, node: usize) -> PublicKey {
+        let (_, key) = self.machines[node].node().identity().expect("it is in a mesh");
+        key
+    }
+
     /// Notes what a node does from now on.
     pub fn watch(&mut self, node: usize) {
         self.machines[node].watch();
@@ -470,6 +476,13 @@ impl Mesh {
         let peers = self.machines[node].node().peers();
         let at = |it: &usize| peers.iter().any(|peer| peer.address == address(*it));
         (0..self.count()).filter(at).collect()
+    }
+
+    /// What another node has last told a node of itself.
+    pub fn told(&self, node: usize, other: usize) -> Hello {
+        let peers = self.machines[node].node().peers();
+        let peer = peers.into_iter().find(|peer| peer.address == address(other));
+        peer.expect("they have met").hello
     }
 
     pub fn count(&self) -> usize {
