@@ -134,7 +134,7 @@ fn redirects_that_lead_astray_are_not_followed() {
     });
 }
 
-/// That a file never comes whole, whoever asks, and that each request for it goes upstream.
+/// That no client gets a file whole, and that each request for it goes upstream.
 #[track_caller]
 fn never_whole(router: &Single, path: &str, host: &str) {
     let upstream = path.rsplit_once(&format!("{host}/")).expect("the host").1;

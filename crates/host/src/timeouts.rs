@@ -113,7 +113,7 @@ pub(crate) fn flow(fd: RawFd) -> Option<Flow> {
     })
 }
 
-/// The first bytes of `struct tcp_info`; `None` on kernels that do not tell so many.
+/// The first bytes of `struct tcp_info`; `None` if the kernel gives fewer.
 fn info<const LENGTH: usize>(fd: RawFd) -> Option<[u8; LENGTH]> {
     let mut info = [0u8; LENGTH];
     let mut length = LENGTH as libc::socklen_t;

@@ -99,6 +99,14 @@ pub fn is_local(address: IpAddr) -> bool {
     }
 }
 
+/// Whether an address may lead to the same node from elsewhere in the mesh: it is none of this machine or link alone.
+pub fn leads_beyond_link(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
+        IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local(),
+    }
+}
+
 /// Whether a client may use the explicit proxy: local clients may, and those in `allowed`. A
 /// private address behind the uplink belongs to another site, so it is not local.
 pub fn may_use(client: IpAddr, behind_uplink: bool, allowed: &[Prefix]) -> bool {

@@ -30,7 +30,10 @@ impl Tables {
             }
         }
         let tables = Self(tables);
-        tables.add_to(Classes::builtin(), wrong);
+        // The program's own tables need no check: most commands never use them.
+        if !tables.0.is_empty() {
+            tables.add_to(Classes::builtin(), wrong);
+        }
         tables
     }
 

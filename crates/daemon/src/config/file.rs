@@ -1,6 +1,7 @@
 //! The configuration file before its values are checked: its keys, and the line of each.
 
 use serde::Deserialize;
+use strsim::osa_distance;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -225,7 +226,7 @@ fn check_key(wrong: &mut ConfigError, source: Source<'_>, table: &str, key: &str
 
 /// Suggests the nearest key of the table, else the same key in another table, else lists all keys.
 fn advice(table: &str, known: &[&str], key: &str) -> String {
-    let near = known.iter().map(|known| (distance(key, known), known)).min();
+    let near = known.iter().map(|known| (osa_distance(key, known), known)).min();
     if let Some((distance, near)) = near
         && distance <= (key.len() / 3).max(1)
     {
@@ -240,26 +241,6 @@ fn advice(table: &str, known: &[&str], key: &str) -> String {
 
 fn within(table: &str) -> String {
     if table.is_empty() { String::new() } else { format!(" in [{table}]") }
-}
-
-/// The edit distance: how many letters must be inserted, deleted, changed or swapped with the next to
-/// turn `a` into `b` (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let change = rows[i][j] + usize::from(a[i] != b[j]);
-            let mut best = change.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -317,7 +298,7 @@ mod tests {
         for (a, b, expected) in
             [("", "ab", 2), ("size", "size", 0), ("szie", "size", 1), ("siz", "sizes", 2)]
         {
-            assert_eq!(distance(a, b), expected, "{a} {b}");
+            assert_eq!(osa_distance(a, b), expected, "{a} {b}");
         }
     }
 }

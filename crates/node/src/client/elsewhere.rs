@@ -1,9 +1,9 @@
 //! How a peer is told that its request has failed here, and which routers it may ask instead.
 
+use crate::access::leads_beyond_link;
 use crate::context::Context;
 use crate::input::{ExchangeId, FetchError};
 use crate::mesh::Mesh;
-use std::net::IpAddr;
 use wire::NodeId;
 use wire::peer::{Outcome, Router};
 
@@ -14,8 +14,8 @@ pub fn outcome(cx: &Context, id: ExchangeId, error: Option<FetchError>) -> Outco
         Some(FetchError::Unresolved) => Outcome::Unresolved,
         Some(FetchError::Forbidden(_)) => Outcome::Forbidden,
         Some(FetchError::Unreachable) => Outcome::Unreachable,
-        // Another node may have a list of CAs.
         Some(FetchError::Astray) => Outcome::Malformed,
+        // Another node may have a list of CAs.
         Some(FetchError::NoTls) => Outcome::NotUnderstood,
         Some(FetchError::TimedOut) => Outcome::TimedOut,
         Some(FetchError::Malformed) => Outcome::Malformed,
@@ -47,17 +47,9 @@ fn not_held(cx: &Context, id: ExchangeId) -> Outcome {
 /// empty if there is none.
 pub fn at(mesh: &Mesh, peers: impl IntoIterator<Item = NodeId>, visited: &[NodeId]) -> Outcome {
     let router = |id| {
-        let address = mesh.mesh_address(id).filter(|address| means_the_same_elsewhere(*address))?;
+        let address = mesh.mesh_address(id).filter(|address| leads_beyond_link(*address))?;
         Some(Router { id, address: Some(address), cost: None })
     };
     let peers = peers.into_iter().filter(|id| !visited.contains(id));
     Outcome::Elsewhere(peers.filter_map(router).take(Router::COUNT_MAX).collect())
-}
-
-/// Whether an address leads to the same node from everywhere in the mesh.
-fn means_the_same_elsewhere(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
-        IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local(),
-    }
 }

@@ -1,6 +1,6 @@
 //! Ends of peers that name other routers, or that say that a request was not understood: who is asked then.
 
-use crate::access::is_local;
+use crate::access::{is_local, leads_beyond_link};
 use crate::context::Context;
 use crate::input::FetchId;
 use crate::mesh::Mesh;
@@ -32,11 +32,7 @@ fn dialled_at(cx: &Context, router: &Router) -> Option<IpAddr> {
     let mesh = cx.mesh.as_ref().filter(|mesh| mesh.peers.own_id() != router.id)?;
     let connected = mesh.peers.address(router.id);
     connected.or(router.address.filter(|address| {
-        let inward = match address.to_canonical() {
-            IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
-            IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
-        };
-        (is_local(*address) && !inward) || cx.config.access.is_direct(*address)
+        (is_local(*address) && leads_beyond_link(*address)) || cx.config.access.is_direct(*address)
     }))
 }
 
