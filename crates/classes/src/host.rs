@@ -13,6 +13,8 @@ const HOST_MAX: usize = 253;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
     glob: Glob,
+    /// What follows the last wildcard: most hosts already differ in it.
+    end: Box<str>,
     port: Option<u16>,
     text: Box<str>,
 }
@@ -26,7 +28,7 @@ impl HostPattern {
 
     /// Whether the pattern has a host, whatever the port.
     pub fn has_host(&self, host: &str) -> bool {
-        self.glob.matches(host.split('.'))
+        host.ends_with(&*self.end) && self.glob.matches(host.split('.'))
     }
 }
 
@@ -68,7 +70,8 @@ impl FromStr for HostPattern {
             Some(parts) => Glob::new(parts),
             None => Glob::new(host.split('.')),
         };
-        Ok(Self { glob, port, text: text.into() })
+        let end = host.rsplit('*').next().unwrap_or_default();
+        Ok(Self { glob, end: end.into(), port, text: text.into() })
     }
 }
 

@@ -1,6 +1,7 @@
-//! Reads what an index promises: the digests of other files on its host.
+//! Reads what an index promises: the digests of other files below its archive's root.
 //!
-//! The index is read as it comes, compressed or not, in pieces of any size. Nothing is believed of a path that is not
+//! Debian's `Release` lists the digests of an archive's indexes, so that a second mirror's files are known by an index
+//! that was read from the first. An index is read as it comes, compressed or not, in pieces of any size. Nothing is believed of a path that is not
 //! below the archive's root. A broken index, or one that grows too much when it is decompressed, is given up without an
 //! error: its promises so far stay, since a file that does not keep one is not stored.
 
@@ -14,7 +15,10 @@ use xz4rust::XzDecoder;
 
 use crate::path::Clean;
 use crate::{IndexFormat, Url};
+use wire::Digest;
+
 use fields::{Fields, Records};
+use promises::IndexId;
 
 pub use promises::Promises;
 
@@ -70,28 +74,35 @@ impl std::fmt::Debug for IndexReader {
 impl IndexReader {
     /// A reader of the index at a URL. `None` if this index cannot promise anything: its path has no root, or a query.
     pub fn new(format: IndexFormat, url: Url<'_>) -> Option<Self> {
-        let path = Clean::new(url.path).filter(|it| it.query.is_none())?;
-        let folder = &path.path[..path.path.len() - path.last().len()];
-        let (records, folder) = match format {
-            IndexFormat::AptRelease => (Records::Release, folder),
-            IndexFormat::AptPackages => {
-                let at = path.path.find("/dists/")?;
-                (Records::Packages { digest: "SHA256" }, &path.path[..=at])
-            }
-            IndexFormat::OpenwrtPackages => (Records::Packages { digest: "SHA256sum" }, folder),
+        let (path, root) = (Clean::new(url.path)?, root(format, url)?);
+        let records = match format {
+            IndexFormat::AptRelease => Records::Release,
+            IndexFormat::AptPackages => Records::Packages { digest: "SHA256" },
+            IndexFormat::OpenwrtPackages => Records::Packages { digest: "SHA256sum" },
         };
-        let fields = Fields::new(records, Url { path: folder, ..url });
+        let fields = Fields::new(records, IndexId::of_url(url), root);
         let sink = Sink { fields, promises: Promises::default(), room: SIZE_MAX };
-        let form = match path.last().rsplit_once('.') {
-            Some((_, "gz")) => Form::gzip(sink),
-            Some((_, "xz")) => Form::xz(sink),
+        let form = match (format, path.last().rsplit_once('.')) {
+            (IndexFormat::AptRelease, _) => Form::Plain(Box::new(sink)),
+            (_, Some((_, "gz"))) => Form::gzip(sink),
+            (_, Some((_, "xz"))) => Form::xz(sink),
             _ => Form::Unknown(Box::new(sink)),
         };
         Some(Self { form, read: 0 })
     }
 
+    /// Whether it holds only one line of the index; otherwise a dictionary, of up to 8 MiB.
+    pub fn is_small(&self) -> bool {
+        matches!(self.form, Form::Plain(_) | Form::GivenUp)
+    }
+
     /// Takes a piece of the index.
     pub fn feed(&mut self, bytes: &[u8], promises: &mut Promises) {
+        if self.read == 0
+            && let Some(sink) = self.form.sink()
+        {
+            sink.fields.begin(promises);
+        }
         self.read += bytes.len() as u64;
         let read = self.read;
         self.form.settle(bytes);
@@ -106,6 +117,32 @@ impl IndexReader {
             self.form = Form::GivenUp;
         }
     }
+
+    /// The index was read whole, and has this digest: its promises count for other archives that have it.
+    pub fn verified(&mut self, digest: Digest, promises: &mut Promises) {
+        if let Some(sink) = self.form.sink() {
+            sink.fields.verify(digest, promises);
+        }
+    }
+}
+
+impl Promises {
+    /// The index at a URL has a digest. If it was read elsewhere, what it promises counts for this archive too.
+    pub fn same(&mut self, format: IndexFormat, url: Url<'_>, digest: Digest) {
+        if let Some(root) = root(format, url) {
+            self.link(digest, root);
+        }
+    }
+}
+
+/// The folder that the paths in an index are below.
+fn root(format: IndexFormat, url: Url<'_>) -> Option<Url<'_>> {
+    let path = Clean::new(url.path).filter(|it| it.query.is_none())?;
+    let end = match format {
+        IndexFormat::AptRelease | IndexFormat::AptPackages => path.path.find("/dists/")? + 1,
+        IndexFormat::OpenwrtPackages => path.path.len() - path.last().len(),
+    };
+    Some(Url { path: &path.path[..end], ..url })
 }
 
 impl Form {

@@ -17,7 +17,7 @@ use wire::Digest;
 use crate::link::Link;
 use crate::path::Clean;
 use crate::reach::Authority;
-use crate::{ClassId, Reach, Rewrite, Upstream, Url};
+use crate::{Reach, Rewrite, Upstream};
 
 pub use setup::{SETUPS, setup};
 
@@ -35,12 +35,10 @@ pub enum Mapped {
 pub struct Upstreamed {
     /// The absolute URL.
     pub url: String,
-    /// The digest that the content must have.
+    /// The digest that the content must have, if the mirror's path says it and the URL does not.
     pub digest: Option<Digest>,
     /// How the links in its content are rewritten.
     pub rewrite: Option<Rewrite>,
-    /// Its class.
-    pub class: ClassId,
 }
 
 /// A response that needs no upstream. Its status is 200.
@@ -87,7 +85,7 @@ pub fn map(reach: &Reach, method: &str, path: &str) -> Result<Mapped, Refusal> {
     let (kind, rest) = path[1..].split_once('/').ok_or_else(|| Refusal::no_path(clean.path))?;
     let request = Request { reach, kind, rest };
     match kind {
-        "apt" | "files" => request.host(rest, kind),
+        "apt" | "files" => request.host(rest),
         "pypi" => request.pypi(),
         "npm" => request.npm(),
         "cargo" => request.cargo(),
@@ -124,13 +122,13 @@ struct Request<'a> {
 
 impl Request<'_> {
     /// A file on a host: `HOST[:PORT]/PATH`.
-    fn host(&self, text: &str, class: &str) -> Result<Mapped, Refusal> {
-        let Some(at) = text.find('/') else {
+    fn host(&self, text: &str) -> Result<Mapped, Refusal> {
+        let Some(slash) = text.find('/') else {
             return Err(Refusal::no_path(&format!("/{}/{text}", self.kind)));
         };
-        let (authority, path) = text.split_at(at);
+        let (authority, path) = text.split_at(slash);
         let authority = self.allowed(authority)?;
-        Ok(Mapped::Upstream(self.at(class, &authority, path)))
+        Ok(Mapped::Upstream(at(&authority, path)))
     }
 
     /// A path of the class's own upstream.
@@ -207,14 +205,14 @@ impl Request<'_> {
             self.allowed(host)?;
             return Ok(Mapped::Own(Own { content_type: "text/plain", body: "" }));
         }
-        self.host(sums, self.kind)
+        self.host(sums)
     }
 
     /// Folders of groups have no dots; hosts have.
     fn maven(&self) -> Result<Mapped, Refusal> {
         let first = self.rest.split_once('/').map(|it| it.0);
         if first.is_some_and(|it| it.contains(['.', ':'])) {
-            return self.host(self.rest, self.kind);
+            return self.host(self.rest);
         }
         self.upstream(None)
     }
@@ -224,7 +222,7 @@ impl Request<'_> {
         let wrong = || Refusal::no_path(&format!("/{}/-/{text}", self.kind));
         let link = Link::parse(text).ok_or_else(wrong)?;
         let authority = self.allowed(link.authority)?;
-        let upstreamed = self.at(self.kind, &authority, link.path);
+        let upstreamed = at(&authority, link.path);
         // The metadata beside a wheel (PEP 658) has a digest of its own, which the link does not say.
         let is_beside = link.path.ends_with(".metadata") || link.path.ends_with(".asc");
         let digest = (!is_beside).then_some(link.digest);
@@ -234,22 +232,7 @@ impl Request<'_> {
     fn below(&self, upstream: &Upstream, rest: &str) -> Upstreamed {
         let Upstream { host, port, root } = upstream;
         let authority = Authority { tls: true, host: host.to_string(), port: *port };
-        self.at(self.kind, &authority, &format!("{root}/{rest}"))
-    }
-
-    /// A path on a host. Its class is the one that the tables say, or `class`.
-    fn at(&self, class: &str, authority: &Authority, path: &str) -> Upstreamed {
-        let Authority { tls, host, port } = authority;
-        let classes = &self.reach.classes;
-        let verdict = classes.judge(Url { tls: *tls, host, port: *port, path });
-        let class =
-            Some(verdict.class).filter(|it| *it != ClassId::OTHER).or_else(|| classes.find(class));
-        let digest = match verdict.kind {
-            crate::Kind::Immutable { digest } => digest,
-            _ => None,
-        };
-        let url = authority.url() + path;
-        Upstreamed { url, digest, rewrite: None, class: class.unwrap_or_default() }
+        at(&authority, &format!("{root}/{rest}"))
     }
 
     fn allowed(&self, authority: &str) -> Result<Authority, Refusal> {
@@ -260,6 +243,11 @@ impl Request<'_> {
             Refusal::new(403, text)
         })
     }
+}
+
+/// A path on a host.
+fn at(authority: &Authority, path: &str) -> Upstreamed {
+    Upstreamed { url: authority.url() + path, digest: None, rewrite: None }
 }
 
 /// Whether a path below `simple/PROJECT/` names a file.

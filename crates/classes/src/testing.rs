@@ -1,5 +1,7 @@
 //! What each parser must do with any bytes: for fuzz targets and tests of the corpus.
 
+use wire::Digest;
+
 use crate::{Classes, IndexFormat, IndexReader, Mapped, Promises, Reach, Rewrite, Rewriter, Url};
 
 /// The place in the program's own address where the mirror is said to be.
@@ -74,7 +76,8 @@ pub fn rewrite(bytes: &[u8]) -> bool {
     out != content
 }
 
-/// An index that promises digests. The first byte says its form, and where it is divided. Says whether it promised any.
+/// An index that promises digests, or a `Release` that names an index which does: the one whose digest is
+/// `RELEASED`. The first byte says its form, and where it is divided. Says whether anything is promised.
 ///
 /// # Panics
 ///
@@ -93,13 +96,37 @@ pub fn index(bytes: &[u8]) -> bool {
     let count = |length: usize| {
         let mut promises = Promises::default();
         let mut reader = IndexReader::new(format, url).expect("its path has a root");
+        if format == IndexFormat::AptRelease {
+            promises = released();
+        }
         content.chunks(length.max(1)).for_each(|it| reader.feed(it, &mut promises));
-        promises.count()
+        match format {
+            IndexFormat::AptRelease => {
+                usize::from(promises.get(Url { path: "/debian/a", ..url }).is_some())
+            }
+            _ => promises.count(),
+        }
     };
     let whole = count(content.len());
     let is_plain = !name.contains('.');
     assert!(!is_plain || count(usize::from(control / 5)) == whole, "pieces change the promises");
     whole > 0
+}
+
+/// The digest of the index that a `Release` may name.
+const RELEASED: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+/// What is promised by the index [`RELEASED`] of another host: a file `a`.
+fn released() -> Promises {
+    let mut promises = Promises::default();
+    let url = Url { tls: true, host: "deb.test", port: 443, path: "/dists/sid/main/Packages" };
+    let reader = IndexReader::new(IndexFormat::AptPackages, url);
+    if let (Some(mut reader), Ok(digest)) = (reader, Digest::from_hex(RELEASED)) {
+        let entry = format!("Filename: a\nSHA256: {RELEASED}\n\n");
+        reader.feed(entry.as_bytes(), &mut promises);
+        reader.verified(digest, &mut promises);
+    }
+    promises
 }
 
 fn reach() -> Reach {

@@ -2,7 +2,7 @@
 
 use wire::Digest;
 
-use super::promises::Promises;
+use super::promises::{IndexId, Promises};
 use crate::Url;
 use crate::path::Clean;
 
@@ -12,7 +12,7 @@ const LINE_MAX: usize = 4 << 10;
 /// What an index is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Records {
-    /// One record, whose field `SHA256` has a line `DIGEST SIZE PATH` for each file.
+    /// One record, whose field `SHA256` has a line `DIGEST SIZE PATH` for each index.
     Release,
     /// A record for each package, with `Filename` and a field for the digest.
     Packages { digest: &'static str },
@@ -21,10 +21,8 @@ pub(super) enum Records {
 /// Reads lines.
 pub(super) struct Fields {
     records: Records,
-    tls: bool,
-    host: Box<str>,
-    port: u16,
-    folder: Box<str>,
+    index: IndexId,
+    root: Root,
     /// The line so far.
     line: Vec<u8>,
     is_long: bool,
@@ -35,16 +33,29 @@ pub(super) struct Fields {
     digest: Option<[u8; 32]>,
 }
 
+/// The folder that an index's paths are below.
+struct Root {
+    tls: bool,
+    host: Box<str>,
+    port: u16,
+    path: Box<str>,
+}
+
+impl Root {
+    fn url(&self) -> Url<'_> {
+        let Self { tls, host, port, path } = self;
+        Url { tls: *tls, host, port: *port, path }
+    }
+}
+
 impl Fields {
     /// Reads an index whose paths are below a folder.
-    pub(super) fn new(records: Records, folder: Url<'_>) -> Self {
-        let Url { tls, host, port, path } = folder;
+    pub(super) fn new(records: Records, index: IndexId, root: Url<'_>) -> Self {
+        let Url { tls, host, port, path } = root;
         Self {
             records,
-            tls,
-            host: host.into(),
-            port,
-            folder: path.into(),
+            index,
+            root: Root { tls, host: host.into(), port, path: path.into() },
             line: Vec::new(),
             is_long: false,
             is_listing: false,
@@ -89,11 +100,10 @@ impl Fields {
             self.is_listing = line == "SHA256:";
             return;
         };
-        if let (true, [digits, _, path]) =
-            (self.is_listing, &*entry.split_ascii_whitespace().collect::<Vec<_>>())
-            && let Ok(Digest::Sha256(digest)) = Digest::from_hex(digits)
+        if self.is_listing
+            && let Some(Ok(digest)) = entry.split_ascii_whitespace().next().map(Digest::from_hex)
         {
-            self.promise(path, digest, promises);
+            promises.link(digest, self.root.url());
         }
     }
 
@@ -120,11 +130,22 @@ impl Fields {
     }
 
     fn promise(&self, path: &str, digest: [u8; 32], promises: &mut Promises) {
-        let Self { tls, host, port, folder, .. } = self;
         let is_clear = Clean::new(&format!("/{path}")).is_some_and(|it| it.query.is_none());
         if is_clear {
-            promises.add(Url { tls: *tls, host, port: *port, path: folder }, path, digest);
+            promises.add(self.index, path, digest);
         }
+    }
+
+    /// An index of files counts for its archive from now on; a `Release` only tells which indexes an archive has.
+    pub(super) fn begin(&self, promises: &mut Promises) {
+        if let Records::Packages { .. } = self.records {
+            promises.add_index(self.index, self.root.url());
+        }
+    }
+
+    /// The index was read whole, and has this digest.
+    pub(super) fn verify(&self, digest: Digest, promises: &mut Promises) {
+        promises.verify(self.index, digest);
     }
 
     /// The capacity of its buffers, in bytes.

@@ -54,15 +54,43 @@ fn check_packages(promises: &Promises) {
 }
 
 #[test]
-fn a_release_promises_the_indexes_below_its_folder() {
-    let text = format!(
+fn a_release_says_which_verified_indexes_an_archive_has() {
+    let release = format!(
         "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\nOrigin: Debian\nMD5Sum:\n 00 1 main/x\nSHA256:\n \
-         {ONE}  1234 main/binary-amd64/Packages.xz\n {TWO} 5 main/../../x\n {TWO} 5 /abs\nSHA512:\n {TWO} 5 main/y\n"
+         {ONE}  1234 main/binary-amd64/Packages.xz\n short 5 x\nSHA512:\n {TWO} 5 main/y\n"
     );
-    let promises = read(IndexFormat::AptRelease, "/debian/dists/sid/InRelease", &[text.as_bytes()]);
-    let path = "/debian/dists/sid/main/binary-amd64/Packages.xz";
-    assert_eq!(promised(&promises, path).as_deref(), Some(ONE));
-    assert_eq!(promises.count(), 1);
+    let packages = IndexFormat::AptPackages;
+    let read_all = |of_list: &str| {
+        let mut promises = Promises::default();
+        let list = url("/debian/dists/sid/main/Packages");
+        let mut reader = IndexReader::new(packages, list).unwrap();
+        reader.feed(PACKAGES.as_bytes(), &mut promises);
+        reader.verified(Digest::from_hex(of_list).unwrap(), &mut promises);
+        let release_url = Url { tls: true, ..url("/m/dists/sid/InRelease") };
+        let mut reader = IndexReader::new(IndexFormat::AptRelease, release_url).unwrap();
+        reader.feed(release.as_bytes(), &mut promises);
+        promises
+    };
+    let file = Url { tls: true, ..url("/m/pool/z.deb") };
+    assert_eq!(read_all(ONE).get(file), Some(Digest::Sha256([2; 32])));
+    let mut others = read_all(TWO);
+    assert_eq!(others.get(file), None);
+    let list = Url { tls: true, ..url("/m/dists/sid/main/Packages") };
+    others.same(packages, list, Digest::from_hex(TWO).unwrap());
+    assert_eq!(others.get(file), Some(Digest::Sha256([2; 32])));
+}
+
+#[test]
+fn a_broken_index_is_verified_for_nobody() {
+    let mut promises = Promises::default();
+    let list = url("/debian/dists/sid/main/Packages.gz");
+    let mut reader = IndexReader::new(IndexFormat::AptPackages, list).unwrap();
+    reader.feed(b"no archive at all", &mut promises);
+    let digest = Digest::Sha256([7; 32]);
+    reader.verified(digest, &mut promises);
+    let other = Url { tls: true, ..list };
+    promises.same(IndexFormat::AptPackages, other, digest);
+    assert_eq!((promises.given_up(), promises.count()), (1, 0));
 }
 
 #[test]
@@ -100,8 +128,13 @@ fn an_index_without_a_root_promises_nothing() {
 
 #[test]
 fn long_lines_are_passed_over_in_bounded_memory() {
-    let mut fields = Fields::new(Records::Packages { digest: "SHA256" }, url("/debian/"));
+    let mut fields = Fields::new(
+        Records::Packages { digest: "SHA256" },
+        IndexId::of_url(url("/x")),
+        url("/debian/"),
+    );
     let mut promises = Promises::default();
+    fields.begin(&mut promises);
     fields.feed(b"Filename: ", &mut promises);
     for _ in 0..1000 {
         fields.feed(&[b'x'; 1000], &mut promises);

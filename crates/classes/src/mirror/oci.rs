@@ -1,6 +1,6 @@
 //! Registries of containers: `/v2/…`, as the OCI distribution specification says.
 
-use super::{Mapped, Own, Refusal, Request};
+use super::{Mapped, Own, Refusal, Request, at};
 use crate::path::Clean;
 use crate::reach::Authority;
 
@@ -32,7 +32,7 @@ pub(super) fn map(request: &Request<'_>, path: Clean<'_>) -> Result<Mapped, Refu
     };
     let library = if is_docker && is_official(name) { "library/" } else { "" };
     let query = if query.is_empty() { query } else { format!("?{query}") };
-    Ok(Mapped::Upstream(request.at("oci", &authority, &format!("/v2/{library}{name}{query}"))))
+    Ok(Mapped::Upstream(at(&authority, &format!("/v2/{library}{name}{query}"))))
 }
 
 /// The value of `ns`, and the query without it.

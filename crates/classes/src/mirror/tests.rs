@@ -1,7 +1,8 @@
 //! What paths stand for, and what is refused.
 
 use super::*;
-use crate::Classes;
+use crate::host::split_port;
+use crate::{Classes, Url, Verdict};
 
 const HEX: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 
@@ -23,8 +24,18 @@ fn refused(method: &str, path: &str) -> Refusal {
     map(&reach(), method, path).expect_err(path)
 }
 
-fn name(class: ClassId) -> String {
-    reach().classes.name(class).to_owned()
+/// What the tables say of a URL.
+fn judged(url: &str) -> Verdict {
+    let (scheme, rest) = url.split_once("://").unwrap();
+    let (authority, path) = rest.split_at(rest.find('/').unwrap());
+    let tls = scheme == "https";
+    let (host, port) = split_port(authority).unwrap();
+    let port = port.unwrap_or(if tls { 443 } else { 80 });
+    reach().classes.judge(Url { tls, host, port, path })
+}
+
+fn class(url: &str) -> String {
+    reach().classes.name(judged(url).class).to_owned()
 }
 
 #[test]
@@ -80,7 +91,7 @@ fn each_path_has_its_upstream_and_class() {
     ];
     for (path, url, class) in paths {
         let mapped = mapped(path);
-        assert_eq!((&*mapped.url, &*name(mapped.class)), (url, class), "{path}");
+        assert_eq!((&*mapped.url, &*self::class(&mapped.url)), (url, class), "{path}");
     }
 }
 
@@ -137,7 +148,8 @@ fn digests_in_paths_are_expected() {
         ),
     ] {
         let mapped = mapped(&path);
-        assert_eq!((mapped.url, mapped.digest), (url, digest), "{path}");
+        let known = mapped.digest.or(judged(&mapped.url).digest());
+        assert_eq!((mapped.url, known), (url, digest), "{path}");
     }
     let beside = format!("/pypi/-/{HEX}/files.pythonhosted.org/packages/a/b.whl.metadata");
     assert_eq!(mapped(&beside).digest, None);
@@ -215,11 +227,8 @@ fn an_upstream_can_be_another_one() {
     let reach = Reach { classes: classes.into(), ..Reach::default() };
     let Ok(Mapped::Upstream(mapped)) = map(&reach, "GET", "/pypi/simple/x/") else { panic!() };
     assert_eq!(mapped.url, "https://127.0.0.1:8443/root/simple/x/");
-    let Ok(Mapped::Upstream(file)) = map(&reach, "GET", "/files/127.0.0.1:8443/packages/x.whl")
-    else {
-        panic!()
-    };
-    assert_eq!(reach.classes.name(file.class), "pypi");
+    let file = Url { tls: true, host: "127.0.0.1", port: 8443, path: "/packages/x.whl" };
+    assert_eq!(reach.classes.name(reach.classes.judge(file).class), "pypi");
 }
 
 #[test]

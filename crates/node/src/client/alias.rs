@@ -41,6 +41,10 @@ pub fn step(cx: &mut Context, id: ExchangeId, row: &Row) -> Found {
     match row.records.iter().filter(|it| it.id == wanted).find(serves) {
         Some(record) => {
             cx.report.aliases += 1;
+            let ask = &exchange.ask;
+            if let (Some(format), Some(digest)) = (ask.verdict.index, ask.expected) {
+                cx.promises.same(format, ask.target.url(), digest);
+            }
             Found::Record(Rc::clone(record))
         }
         None => Found::Nothing(reason(varies)),

@@ -20,7 +20,7 @@ use crate::transfers::incoming::{Incoming, Label};
 use crate::transfers::transfer::{Listing, Transfer};
 use crate::{http, named};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use classes::{IndexFormat, IndexReader, Keep};
+use classes::{IndexReader, Keep};
 use content::Root;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -218,12 +218,12 @@ impl Misses {
             Incoming::new(cx.record_ids.record_id(), status, headers, (now, right), inflow);
         incoming.announced = announced;
         incoming.bytes_max = fetch.ask.bytes_max(&cx.config);
-        // One at a time: the dictionary of a packed index may take 8 MiB.
-        let is_first = || cx.transfers.values().all(|it| it.index.is_none());
-        let promises = fetch.ask.verdict.index.filter(|it| *it != IndexFormat::AptRelease);
-        if let Some(format) = promises.filter(|_| is_file && is_first()) {
-            let url = fetch.ask.target.url();
-            incoming.index = IndexReader::new(format, url).map(Box::new);
+        if let Some(format) = fetch.ask.verdict.index.filter(|_| is_file) {
+            let reader = IndexReader::new(format, fetch.ask.target.url());
+            // Of the others one at a time.
+            let small = |it: &IndexReader| it.is_small();
+            let is_first = || cx.transfers.values().all(|it| it.index.as_deref().is_none_or(small));
+            incoming.index = reader.filter(|it| it.is_small() || is_first()).map(Box::new);
         }
         let names = http::vary(&incoming.headers).unwrap_or_default();
         incoming.selecting = http::selecting(names, &fetch.ask.headers);

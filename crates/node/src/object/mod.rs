@@ -220,7 +220,7 @@ impl Objects {
 
     /// A response has ended, completely or not; false if it belongs to no object or repair.
     pub fn handle_end(&mut self, cx: &mut Context, id: FetchId, well: bool) -> bool {
-        let Some(incoming) = cx.transfers.get(&id) else {
+        let Some(incoming) = cx.transfers.get_mut(&id) else {
             let mends = self.repairs.contains_key(&id);
             if mends {
                 self.give_up(cx, id);
@@ -229,12 +229,12 @@ impl Objects {
         };
         let came = incoming.received_bytes;
         match well && incoming.announced.is_none_or(|length| length == came) {
+            true if incoming.verify(&mut cx.promises) => self.close(cx, id),
             // Another body than was promised is as good as broken off.
-            true if cx.transfers.get_mut(&id).is_some_and(Incoming::is_false) => {
+            true => {
                 cx.report.digests_false += 1;
                 self.broken(cx, id);
             }
-            true => self.close(cx, id),
             false => self.broken(cx, id),
         }
         true

@@ -11,7 +11,7 @@ use crate::hasher::Set;
 use crate::http::{Record, RecordSignature};
 use crate::transfers::cutting::Cutting;
 use bytes::Bytes;
-use classes::IndexReader;
+use classes::{IndexReader, Promises};
 use content::{Root, Segment};
 use http::{HeaderMap, HeaderName, StatusCode};
 use std::collections::{BTreeMap, VecDeque};
@@ -155,10 +155,15 @@ impl Incoming {
         }
     }
 
-    /// Whether its body, which has come whole, has another digest than was promised. Asked once.
-    pub fn is_false(&mut self) -> bool {
+    /// Whether its body, which has come whole, is the one that was promised, if one was. Asked once.
+    pub fn verify(&mut self, promises: &mut Promises) -> bool {
         let check = self.cutting().and_then(|cutting| cutting.check.take());
-        check.is_some_and(|check| check.verified().is_none())
+        let Some(check) = check else { return true };
+        let digest = check.verified();
+        if let (Some(digest), Some(index)) = (digest, &mut self.index) {
+            index.verified(digest, promises);
+        }
+        digest.is_some()
     }
 
     /// Its manifest from a peer, if it has one.

@@ -13,6 +13,11 @@ hosts = ["a.test", "b.test"]
 proof = ["**/dists/**/InRelease"]
 
 [[immutable]]
+paths = ["**/binary-*/by-hash/*/*"]
+digest = "last-segment"
+index = "apt-packages"
+
+[[immutable]]
 paths = ["**/by-hash/*/*"]
 digest = "last-segment"
 
@@ -30,6 +35,12 @@ keep = "never"
 [[immutable]]
 paths = ["/always/**"]
 keep = "always"
+
+[[changing]]
+paths = ["**/dists/**/InRelease"]
+lifetime = "5m"
+stale = "1d"
+index = "apt-release"
 
 [[changing]]
 paths = ["**/dists/**/Packages"]
@@ -276,4 +287,53 @@ fn what_an_index_promises_is_verified_and_found_on_other_hosts() {
     assert!(cache(&mut net, Call::get(DEB)).contains("stored"));
     assert!(cache(&mut net, Call::get("http://b.test/debian/pool/x.deb")).starts_with("hit"));
     net.done();
+}
+
+#[test]
+fn what_one_mirrors_index_promises_is_found_on_a_mirror_with_the_same_index() {
+    for by_release in [true, false] {
+        let (mut net, deb) = (net(), Page::of(100_000));
+        let hex = |page: &Page| digest(page).to_string().replace("sha256:", "");
+        let list = format!("Package: x\nFilename: pool/x.deb\nSHA256: {}\n\n", hex(&deb));
+        let list = Page::new(list.into());
+        let listed = hex(&list);
+        let of = |host, path: &str| format!("http://{host}/debian/{path}");
+        let by_hash = format!("dists/s/main/binary-amd64/by-hash/SHA256/{listed}");
+        let release = format!("SHA256:\n {listed} 9 main/binary-amd64/Packages\n");
+        net.origin.put(&of("a.test", &by_hash), list);
+        net.origin.put(&of("a.test", "pool/x.deb"), deb);
+        net.origin.put(&of("b.test", "dists/s/InRelease"), Page::new(release.into()));
+        cache(&mut net, Call::get(&of("a.test", &by_hash)));
+        let file = cache(&mut net, Call::get(&of("a.test", "pool/x.deb")));
+        assert!(file.contains("stored"), "{file}");
+        let second = of("b.test", if by_release { "dists/s/InRelease" } else { &by_hash });
+        cache(&mut net, Call::get(&second));
+        let file = cache(&mut net, Call::get(&of("b.test", "pool/x.deb")));
+        assert!(file.starts_with("hit"), "{by_release}: {file}");
+        net.done();
+    }
+}
+
+#[test]
+fn an_index_that_is_not_its_digest_promises_nothing_to_other_hosts() {
+    let (mut net, deb) = (net(), Page::of(100_000));
+    let hex = |page: &Page| digest(page).to_string().replace("sha256:", "");
+    let entry =
+        |page: &Page| Page::new(format!("Filename: pool/x.deb\nSHA256: {}\n\n", hex(page)).into());
+    let (right, wrong) = (entry(&deb), entry(&Page::of(100_000)));
+    let path = format!("debian/dists/s/main/binary-amd64/by-hash/SHA256/{}", hex(&right));
+    let (evil, good) = (format!("http://a.test/{path}"), format!("http://b.test/{path}"));
+    net.origin.put(&evil, wrong);
+    assert!(broken(&mut net, &evil));
+    net.origin.put(&good, right);
+    cache(&mut net, Call::get(&good));
+    net.origin.put("http://b.test/debian/pool/x.deb", deb);
+    let file = cache(&mut net, Call::get("http://b.test/debian/pool/x.deb"));
+    assert!(file.contains("stored"), "{file}");
+    net.done();
+}
+
+fn broken(net: &mut Net, url: &str) -> bool {
+    let id = net.get(url);
+    net.client(id).is_broken()
 }
