@@ -107,6 +107,8 @@ pub struct Scenario {
     pub tcp: tcp::Config,
     /// Every key that applies, with its current value, for reports.
     pub keys: Vec<Key>,
+    /// The metric of routes that the scenario does not fix.
+    pub metric: Metric,
     tree: Tree,
 }
 
@@ -248,12 +250,6 @@ impl Scenario {
     /// The names of the built-in scenarios, always in the same order.
     pub fn built_in() -> impl Iterator<Item = &'static str> + Clone {
         BUILT_IN.iter().map(|(name, _)| *name)
-    }
-
-    /// The next hop from router `from` to router `to` on the static routes. `None` if they are the same
-    /// router, or one of them has no route.
-    pub fn next_hop(&self, from: usize, to: usize) -> Option<usize> {
-        self.tree.next_hop(from, to)
     }
 
     /// The static route to a router, from the gateway to the router; empty if it has none.

@@ -17,6 +17,7 @@ use std::path::Path;
 
 use rustix::mount::{MountFlags, mount, mount_bind};
 use sim::scenario::{Congestion, FarEnd, Routing, Scenario};
+use sim::world::Routes;
 
 use super::address;
 use super::air::Ports;
@@ -200,9 +201,10 @@ fn router_commands(scenario: &Scenario, router: usize) -> Vec<String> {
 /// data should be on the air.
 fn static_routes(scenario: &Scenario, router: usize) -> Vec<String> {
     let mut commands = Vec::new();
+    let mut routes = Routes::of(scenario);
     let mut neighbours = vec![false; scenario.routers.len()];
     for other in 0..scenario.routers.len() {
-        let Some(hop) = scenario.next_hop(router, other) else { continue };
+        let Some(hop) = routes.next_hop(router, other) else { continue };
         if !std::mem::replace(&mut neighbours[hop], true) {
             let mac = address::mac_text(address::mac(hop));
             commands.push(format!(

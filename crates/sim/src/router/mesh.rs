@@ -121,7 +121,7 @@ impl<'a> Mesh<'a> {
         let outside = Outside::of(scenario);
         let own_seed = |machine| scenario::seed(seed, machine, ROUTERS);
         let far = outside.far_place(own_seed);
-        let mut routes = Routes::over(count, scenario.tree_hops());
+        let mut routes = Routes::of(scenario);
         let routers = (0..count).map(|router| {
             let intercepts = intercepts(scenario, scheme, router);
             if scheme.selection().is_none() && intercepts.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use radio::{Links, LossScope};
+use radio::Links;
 
 use super::changes::{Changes, Ways};
 use super::choice::{Choice as _, mbps, rates};
@@ -99,7 +99,7 @@ impl<'a> Builder<'a> {
                 basic_rate: settings.basic,
                 queue_frames_max: settings.queue_frames as usize,
                 rts_threshold: settings.rts.map(|bytes| bytes as u32),
-                loss_scope: loss_scope(settings),
+                loss_scope: settings.loss_scope(),
                 broadcast_loss_share: settings.broadcast_loss_share,
                 overhear_spell: Duration::from_secs_f64(settings.overhear_spell_ms / 1e3),
                 decoding: settings.reception,
@@ -123,6 +123,7 @@ impl<'a> Builder<'a> {
             browsing: browsing(settings),
             tcp: tcp(settings),
             keys: settings.keys(self.file.layout),
+            metric: settings.metric,
             links: self.links,
             routers: self.routers,
             tree,
@@ -257,7 +258,7 @@ impl<'a> Builder<'a> {
             }
             (_, None) => {
                 let settings = &self.file.settings;
-                let scope = loss_scope(settings);
+                let scope = settings.loss_scope();
                 tree = Tree::shortest(&self.links, scope, self.gateway, settings.metric);
             }
         }
@@ -269,11 +270,7 @@ impl<'a> Builder<'a> {
         let settings = &self.file.settings;
         let ways = match (self.file.layout, &self.file.routes) {
             (Layout::Chain, _) | (_, Some(_)) => Ways::Given(tree.hops()),
-            (_, None) => Ways::Shortest {
-                gateway: self.gateway,
-                metric: settings.metric,
-                scope: loss_scope(settings),
-            },
+            (_, None) => Ways::Shortest { gateway: self.gateway },
         };
         let places_m = places_m(&self.routers);
         let changes = Changes::new(settings, self.file.layout, places_m, &self.signals, ways);
@@ -394,11 +391,6 @@ fn check_rates(place: &str, settings: &Settings) -> Result<(), ScenarioError> {
 fn chain(settings: &Settings) -> Vec<Router> {
     let places = (0..=settings.hops).map(|it| (it, it as f64 * settings.spacing_m));
     places.map(|(number, x_m)| Router { name: number.to_string(), x_m, y_m: 0.0 }).collect()
-}
-
-/// The kinds of frames that links lose.
-fn loss_scope(settings: &Settings) -> LossScope {
-    if settings.per > 0.0 { settings.per_scope } else { LossScope::Data }
 }
 
 fn workload(settings: &Settings, trace: Vec<Request>) -> Workload {

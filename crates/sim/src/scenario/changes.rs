@@ -119,7 +119,7 @@ pub(super) enum Ways {
     /// Over these hops, as far as their links still exist.
     Given(Vec<(usize, usize)>),
     /// By the shortest path to the gateway.
-    Shortest { gateway: usize, metric: Metric, scope: LossScope },
+    Shortest { gateway: usize },
 }
 
 /// How links change during a run.
@@ -133,6 +133,10 @@ pub struct Changes {
     pub cuts: Vec<Cut>,
     /// How often routes are computed again.
     pub routes_every: Duration,
+    /// The metric of routes that are not fixed.
+    pub metric: Metric,
+    /// Which frames are lost.
+    pub scope: LossScope,
     places_m: Vec<(f64, f64)>,
     signals: Signals,
     ways: Ways,
@@ -181,6 +185,8 @@ impl Changes {
             movers: Vec::new(),
             cuts: Vec::new(),
             routes_every: Duration::from_secs_f64(keys.routes_every_s),
+            metric: settings.metric,
+            scope: settings.loss_scope(),
             places_m,
             signals: signals.clone(),
             ways,
@@ -244,8 +250,8 @@ impl Changes {
                 let is_there = |hop: &&(usize, usize)| tree::loss(links, hop.0, hop.1).is_some();
                 hops.iter().filter(is_there).copied().collect()
             }
-            Ways::Shortest { gateway, metric, scope } => {
-                Tree::shortest(links, *scope, *gateway, *metric).hops()
+            Ways::Shortest { gateway } => {
+                Tree::shortest(links, self.scope, *gateway, self.metric).hops()
             }
         }
     }

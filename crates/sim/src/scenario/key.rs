@@ -172,6 +172,11 @@ impl Settings {
         (self.gateway_x * self.area_m, self.gateway_y * self.area_m)
     }
 
+    /// The kinds of frames that links lose.
+    pub fn loss_scope(&self) -> LossScope {
+        if self.per > 0.0 { self.per_scope } else { LossScope::Data }
+    }
+
     /// Every key that applies to this layout, with its current value.
     pub fn keys(&self, layout: Layout) -> Vec<Key> {
         let mut now = self.clone();

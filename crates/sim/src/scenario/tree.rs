@@ -66,21 +66,6 @@ impl Tree {
         (0..self.parents.len()).filter_map(|it| Some((it, self.parent(it)?))).collect()
     }
 
-    /// The next hop from `from` to `to`.
-    pub fn next_hop(&self, from: usize, to: usize) -> Option<usize> {
-        if from == to || !self.connects(from) || !self.connects(to) {
-            return None;
-        }
-        let mut below = to;
-        while let Some(parent) = self.parent(below) {
-            if parent == from {
-                return Some(below);
-            }
-            below = parent;
-        }
-        self.parent(from)
-    }
-
     /// The route from the gateway to a router, both included; empty if there is none.
     pub fn path(&self, to: usize) -> Vec<usize> {
         let steps = self.connects(to).then_some(to);
@@ -116,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn next_hops_lead_along_the_tree_between_any_two() {
+    fn paths_lead_along_the_tree() {
         // 0 - 1 - 2, 1 - 3, 0 - 4; 5 is not connected.
         let mut tree = Tree::new(6, 0);
         for (router, parent) in [(1, 0), (2, 1), (3, 1), (4, 0), (2, 1)] {
@@ -125,13 +110,6 @@ mod tests {
         assert_eq!(tree.path(2), [0, 1, 2]);
         assert_eq!(tree.path(0), [0]);
         assert!(tree.path(5).is_empty() && tree.path(9).is_empty());
-        let hops = [(2, 3, 1), (1, 3, 3), (3, 4, 1), (0, 2, 1), (1, 4, 0), (4, 2, 0), (0, 4, 4)];
-        for (from, to, hop) in hops {
-            assert_eq!(tree.next_hop(from, to), Some(hop), "{from} to {to}");
-        }
-        for (from, to) in [(0, 5), (5, 0), (2, 2), (0, 9), (9, 0)] {
-            assert_eq!(tree.next_hop(from, to), None, "{from} to {to}");
-        }
         assert_eq!(tree.join(2, 4), Err(1));
     }
 

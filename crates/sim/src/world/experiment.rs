@@ -55,7 +55,7 @@ impl Setup {
             radio: scenario.radio.clone(),
             links: scenario.links.clone(),
             changes: scenario.changes.clone(),
-            routes: Routes::over(scenario.routers.len(), scenario.tree_hops()),
+            routes: Routes::of(scenario),
             tcp: scenario.tcp,
             names: scenario.routers.iter().map(|router| router.name.clone()).collect(),
             lasts: scenario.load.lasts,

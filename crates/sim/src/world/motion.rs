@@ -125,13 +125,14 @@ impl Motion {
         }
     }
 
-    /// New routes, if it is time to compute them and they differ from the old ones.
-    fn routes(&mut self, now: Instant) -> Option<Routes> {
+    /// New routes, if it is time to compute them, and whether some to the gateway differ from the old ones.
+    fn routes(&mut self, now: Instant) -> Option<(Routes, bool)> {
         self.routes_at.take_if(|at| *at <= now)?;
         let hops = self.changes.hops(&self.links);
         let are_others = hops != self.hops;
         self.hops = hops;
-        are_others.then(|| Routes::over(self.links.stations(), self.hops.iter().copied()))
+        let Changes { metric, scope, .. } = self.changes;
+        Some((Routes::beside(&self.hops, &self.links, metric, scope), are_others))
     }
 }
 
@@ -159,8 +160,12 @@ impl<P: Program> World<P> {
             self.medium.handle_input(self.now, radio::Input::Link { from, to, link });
             self.drain_medium();
         }
-        if let Some(routes) = motion.routes(self.now) {
+        let routes = motion.routes(self.now);
+        let is_told = routes.as_ref().is_some_and(|it| it.1);
+        if let Some((routes, _)) = routes {
             self.routes = routes;
+        }
+        if is_told {
             self.counters.reroutes += 1;
             for machine in 0..self.stations {
                 let running = &mut self.machines[machine];

@@ -59,6 +59,9 @@ impl<P: Program> World<P> {
 
     /// Sends a packet of machine `from`.
     fn send(&mut self, from: usize, packet: Packet) {
+        if packet.to.ip().is_broadcast() {
+            return self.broadcast(from, packet);
+        }
         let to = machine(*packet.to.ip()).filter(|it| *it < self.machines.len());
         let Some(to) = to else {
             self.counters.drops.no_route += 1;
@@ -89,15 +92,26 @@ impl<P: Program> World<P> {
         self.due.set(self.machines.len() + end, pipe.poll_timeout());
     }
 
+    /// Sends a packet to all that hear a station, or to the other end of a machine's wire.
+    fn broadcast(&mut self, from: usize, packet: Packet) {
+        match self.machines[from].wired {
+            Some(Wired { end, .. }) => self.send_by_wire(end + 1, packet),
+            None => self.transmit(from, Destination::Broadcast, packet),
+        }
+    }
+
     /// Sends a packet one hop towards a station.
     fn send_by_air(&mut self, from: usize, to: usize, packet: Packet) {
         let Some(next) = self.routes.next_hop(from, to) else {
             self.counters.drops.no_route += 1;
             return;
         };
+        self.transmit(from, Destination::Station(Station(next as u16)), packet);
+    }
+
+    fn transmit(&mut self, from: usize, to: Destination, packet: Packet) {
         self.machines[from].host.enter_queue(&packet);
-        let (from, to) = (Station(from as u16), Destination::Station(Station(next as u16)));
-        let bytes = packet.bytes();
+        let (from, bytes) = (Station(from as u16), packet.bytes());
         self.medium.handle_input(self.now, Input::Send { from, to, bytes, payload: packet });
         self.drain_medium();
     }

@@ -1,11 +1,11 @@
-//! Routes between stations: shortest paths over the current links.
+//! Routes between stations: a tree to the gateway, and shortest paths over the current links.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use radio::{Links, LossScope};
 
-use crate::scenario::{HOP, Metric};
+use crate::scenario::{HOP, Metric, Scenario};
 
 /// No station.
 const NONE: u16 = u16::MAX;
@@ -15,18 +15,52 @@ const NONE: u16 = u16::MAX;
 pub struct Routes {
     /// For each station, the stations with a hop to it in order of their numbers, and the hops' costs.
     neighbours: Vec<Vec<(u16, u64)>>,
+    /// Each station's next hop in the tree.
+    parents: Vec<u16>,
     /// For each destination, every station's next hop; empty until the destination is used.
     towards: Vec<Vec<u16>>,
 }
 
 impl Routes {
+    /// The static routes of a scenario.
+    pub fn of(scenario: &Scenario) -> Self {
+        let Scenario { links, metric, radio, .. } = scenario;
+        Self::beside(&scenario.tree_hops(), links, *metric, radio.loss_scope)
+    }
+
     /// Shortest paths over links that work in both directions. Of equal paths, the one over earlier stations
     /// wins.
     pub fn shortest(links: &Links, metric: Metric, scope: LossScope) -> Self {
+        Self::between(links, metric, scope, |_, _| true)
+    }
+
+    /// Along a tree between a station and those on its way to the root, shortest paths between all others of the
+    /// tree. `hops` lead from a station to the next towards the root. Between two trees there are no routes.
+    pub fn beside(
+        hops: &[(usize, usize)],
+        links: &Links,
+        metric: Metric,
+        scope: LossScope,
+    ) -> Self {
+        let mut tree = Self::new(links.stations());
+        for (station, parent) in hops {
+            tree.parents[*station] = *parent as u16;
+        }
+        let roots: Vec<_> = (0..links.stations()).map(|at| tree.root(at)).collect();
+        let between = Self::between(links, metric, scope, |a, b| roots[a] == roots[b]);
+        Self { parents: tree.parents, ..between }
+    }
+
+    fn between(
+        links: &Links,
+        metric: Metric,
+        scope: LossScope,
+        may: impl Fn(usize, usize) -> bool,
+    ) -> Self {
         let mut routes = Self::new(links.stations());
         for (to, neighbours) in routes.neighbours.iter_mut().enumerate() {
-            let stations = (0..links.stations()).filter(|from| *from != to);
-            neighbours.extend(stations.filter_map(|from| {
+            let others = (0..links.stations()).filter(|from| *from != to && may(*from, to));
+            neighbours.extend(others.filter_map(|from| {
                 metric.cost(links, scope, from, to).map(|cost| (from as u16, cost))
             }));
         }
@@ -44,7 +78,11 @@ impl Routes {
     }
 
     fn new(stations: usize) -> Self {
-        Self { neighbours: vec![Vec::new(); stations], towards: vec![Vec::new(); stations] }
+        Self {
+            neighbours: vec![Vec::new(); stations],
+            parents: vec![NONE; stations],
+            towards: vec![Vec::new(); stations],
+        }
     }
 
     /// The next hop from `from` to `to`; `None` if there is no route, or they are the same.
@@ -56,27 +94,74 @@ impl Routes {
         (next != NONE).then_some(usize::from(next))
     }
 
-    /// Dijkstra's algorithm, starting at the destination.
+    /// Dijkstra's algorithm, starting at the destination and at the stations that the tree leads there.
     fn search(&self, to: usize) -> Vec<u16> {
-        let mut next = vec![NONE; self.neighbours.len()];
-        let mut costs = vec![u64::MAX; self.neighbours.len()];
-        let mut nearest = BinaryHeap::from([Reverse((0, to as u16))]);
-        costs[to] = 0;
+        let mut next = self.by_tree(to);
+        let mut costs: Vec<_> = (0..next.len()).map(|at| self.cost_along(&next, at, to)).collect();
+        let fixed = next.clone();
+        let is_open = |place: usize| place != to && fixed[place] == NONE;
+        let known = (0..next.len()).filter(|at| !is_open(*at));
+        let mut nearest: BinaryHeap<_> = known.map(|at| Reverse((costs[at], at as u16))).collect();
         while let Some(Reverse((cost, at))) = nearest.pop() {
             if cost > costs[usize::from(at)] {
                 continue;
             }
             for (neighbour, hop) in &self.neighbours[usize::from(at)] {
                 let (place, sum) = (usize::from(*neighbour), cost + hop);
+                if !is_open(place) {
+                    continue;
+                }
                 if sum < costs[place] {
                     (costs[place], next[place]) = (sum, at);
                     nearest.push(Reverse((sum, *neighbour)));
-                } else if sum == costs[place] && place != to {
+                } else if sum == costs[place] {
                     next[place] = next[place].min(at);
                 }
             }
         }
         next
+    }
+
+    /// The next hops of the stations that the tree leads to a destination: those above it and those below it.
+    fn by_tree(&self, to: usize) -> Vec<u16> {
+        let mut next = vec![NONE; self.parents.len()];
+        let mut at = to;
+        while let Some(parent) = self.parent(at) {
+            next[parent] = at as u16;
+            at = parent;
+        }
+        for (station, next) in next.iter_mut().enumerate() {
+            let mut above = std::iter::successors(self.parent(station), |at| self.parent(*at));
+            if above.any(|it| it == to) {
+                *next = self.parents[station];
+            }
+        }
+        next
+    }
+
+    /// What these next hops cost from a station to a destination; without a next hop, no cost is as high.
+    fn cost_along(&self, next: &[u16], from: usize, to: usize) -> u64 {
+        let (mut at, mut sum) = (from, 0);
+        while at != to {
+            if next[at] == NONE {
+                return u64::MAX;
+            }
+            let place = usize::from(next[at]);
+            let hop = self.neighbours[place].iter().find(|it| usize::from(it.0) == at);
+            // The tree may have a hop over a link that is down now.
+            sum += hop.map_or(HOP, |it| it.1);
+            at = place;
+        }
+        sum
+    }
+
+    fn root(&self, station: usize) -> usize {
+        std::iter::successors(Some(station), |at| self.parent(*at)).last().unwrap_or(station)
+    }
+
+    fn parent(&self, station: usize) -> Option<usize> {
+        let parent = self.parents[station];
+        (parent != NONE).then_some(usize::from(parent))
     }
 }
 
@@ -146,5 +231,87 @@ mod tests {
         let mut routes = Routes::over(5, [(0, 1), (1, 2), (1, 3)]);
         assert_eq!(path(&mut routes, 2, 3), [2, 1, 3]);
         assert_eq!(routes.next_hop(4, 0), None);
+    }
+
+    /// 0 is the gateway of 1 and 2, side by side; 3 is behind 1, 4 behind 2, and 5 hears nobody.
+    const PLACES: [(f64, f64); 6] = [
+        (0.0, 0.0),
+        (200.0, 100.0),
+        (200.0, -100.0),
+        (400.0, 100.0),
+        (400.0, -100.0),
+        (9000.0, 0.0),
+    ];
+
+    #[test]
+    fn neighbours_on_other_branches_are_reached_directly_and_the_gateway_by_the_tree() {
+        let links = links(&PLACES, |_| 0.0);
+        let hops = [(1, 0), (2, 0), (3, 1), (4, 2)];
+        let mut routes = Routes::beside(&hops, &links, Metric::Hops, LossScope::Data);
+        for (from, to) in [(1, 2), (3, 4)] {
+            assert_eq!(path(&mut routes, from, to), [from, to]);
+            assert_eq!(path(&mut routes, to, from), [to, from]);
+        }
+        assert_eq!(path(&mut routes, 3, 2), [3, 1, 2]);
+        assert_eq!(path(&mut routes, 0, 3), [0, 1, 3]);
+        assert_eq!(path(&mut routes, 4, 0), [4, 2, 0]);
+        assert_eq!((routes.next_hop(5, 0), routes.next_hop(0, 5)), (None, None));
+        // A branch that is cut off stays so.
+        let mut routes =
+            Routes::beside(&[(1, 0), (2, 0), (4, 3)], &links, Metric::Hops, LossScope::Data);
+        assert_eq!((routes.next_hop(3, 0), routes.next_hop(3, 4)), (None, Some(4)));
+        // The tree counts even where a shorter path exists.
+        let chain = [(1, 0), (2, 1), (4, 2), (3, 4)];
+        let mut routes = Routes::beside(&chain, &links, Metric::Hops, LossScope::Data);
+        assert_eq!(path(&mut routes, 0, 3), [0, 1, 2, 4, 3]);
+        assert_eq!(path(&mut routes, 2, 0), [2, 1, 0]);
+        assert_eq!(path(&mut routes, 3, 1), [3, 4, 2, 1]);
+    }
+
+    #[test]
+    fn no_trees_and_shortest_paths_make_a_circle() {
+        for seed in 0..200 {
+            let mut random = seed * 7919 + 1;
+            let mut draw = |below: u64| {
+                random = random_after(random);
+                (random >> 33) % below
+            };
+            let count = 12;
+            let places: Vec<_> = (0..count).map(|_| (draw(600) as f64, draw(600) as f64)).collect();
+            let links = links(&places, |m| m / 300.0);
+            // Any tree over links that exist: a station's parent has a lower number.
+            let hops: Vec<_> = (1..count as usize)
+                .filter_map(|at| {
+                    let known = |to: &usize| {
+                        links
+                            .get(Station(at as u16), Station(*to as u16))
+                            .is_some_and(|it| it.decodable)
+                    };
+                    let parents: Vec<_> = (0..at).filter(known).collect();
+                    let parent = *parents.get(draw(parents.len().max(1) as u64) as usize)?;
+                    Some((at, parent))
+                })
+                .collect();
+            for metric in [Metric::Hops, Metric::Etx] {
+                let mut routes = Routes::beside(&hops, &links, metric, LossScope::All);
+                for (from, to) in
+                    (0..count as usize).flat_map(|a| (0..count as usize).map(move |b| (a, b)))
+                {
+                    let mut at = from;
+                    for _ in 0..count {
+                        at = routes.next_hop(at, to).unwrap_or(at);
+                    }
+                    assert!(
+                        at == to || routes.next_hop(from, to).is_none(),
+                        "{seed}: {from} to {to}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Knuth's linear congruential generator.
+    fn random_after(state: u64) -> u64 {
+        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
     }
 }

@@ -90,6 +90,20 @@ fn packets_go_hop_by_hop_and_answers_come_back() {
 }
 
 #[test]
+fn a_broadcast_reaches_all_that_hear_it_and_nobody_else() {
+    let everybody = SocketAddrV4::new(std::net::Ipv4Addr::BROADCAST, PORT);
+    let quiet = || Talker::default();
+    let mut world = chain(vec![quiet(), talker(everybody), quiet(), quiet()]);
+    let wired = world.attach(2, Wire::LAN, host(4), talker(everybody));
+    world.run(seconds(2));
+    let heard = |world: &World<Talker>, at: usize| world.program(at).heard.len();
+    // Station 2 hears both: one over the air, and one by its wire, which goes no further.
+    assert_eq!([0, 1, 2, 3, wired].map(|at| heard(&world, at)), [1, 0, 2, 0, 0]);
+    assert_eq!((world.counters().packets_sent, world.carried(wired)), (1, [33, 0]));
+    assert_eq!(world.counters().drops, Drops::default());
+}
+
+#[test]
 fn machines_on_wires_reach_each_other_over_the_air() {
     let mut world = chain(vec![Talker::default(), Talker::default(), Talker::default()]);
     let delay = Duration::from_millis(10);
