@@ -1,5 +1,8 @@
 //! Digests as in headers and as people write them: RFC 9530's `sha-256=:base64:`, and hexadecimal.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 /// A SHA-256.
 pub type Sha256 = [u8; 32];
 
@@ -9,7 +12,7 @@ pub fn of_header(value: &str) -> Option<Sha256> {
     let members = value.split(',').map(str::trim);
     let found = members.filter_map(|member| member.strip_prefix("sha-256=:")).next_back()?;
     let (base64, _) = found.split_once(':')?;
-    from_base64(base64)?.try_into().ok()
+    STANDARD.decode(base64).ok()?.try_into().ok()
 }
 
 /// Parses a SHA-256 in hexadecimal, as `sha256sum` prints it.
@@ -21,33 +24,6 @@ pub fn of_hex(text: &str) -> Option<Sha256> {
 /// Formats a SHA-256 in hexadecimal.
 pub fn to_hex(digest: &Sha256) -> String {
     wire::ObjectKey(*digest).to_string()
-}
-
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=');
-    let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
-    let (mut bits, mut held) = (0_u32, 0);
-    for digit in digits.bytes() {
-        bits = bits << 6 | u32::from(value_of(digit)?);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held) as u8);
-            bits &= (1 << held) - 1;
-        }
-    }
-    Some(bytes)
-}
-
-fn value_of(digit: u8) -> Option<u8> {
-    Some(match digit {
-        b'A'..=b'Z' => digit - b'A',
-        b'a'..=b'z' => digit - b'a' + 26,
-        b'0'..=b'9' => digit - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
