@@ -151,6 +151,7 @@ impl Observed for Observer {
             name: config.name.clone(),
             process: Process::here(self.started),
             listeners: self.addresses.clone(),
+            mirrors: config.mirror.listen.clone(),
             metrics: config.metrics,
             intercept: Intercept {
                 interfaces: config.intercept.interfaces.clone(),

@@ -134,7 +134,8 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let mut accepting = listeners.serve(&driver, &observer);
     accepting.extend(mesh::accept_peers(&config, &driver));
     let addresses = &observer.addresses;
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, "ready");
+    let mirrors = config.mirror.listen.as_slice();
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, ?mirrors, "ready");
 
     let mut reload = Reload { given, held: config, driver: driver.clone(), observer, transparent };
     tokio::select! {

@@ -39,6 +39,8 @@ pub struct Status {
     pub process: Process,
     /// Where the explicit proxy listens.
     pub listeners: Vec<SocketAddr>,
+    /// Where the mirror listens.
+    pub mirrors: Vec<SocketAddr>,
     /// The TCP address where metrics are served, besides on the control socket.
     pub metrics: Option<SocketAddr>,
     /// Transparent interception.
@@ -199,6 +201,7 @@ pub(crate) mod tests {
                 rss_bytes: 23 << 20,
             },
             listeners: vec!["127.0.0.1:3128".parse().unwrap()],
+            mirrors: vec!["127.0.0.1:3142".parse().unwrap()],
             metrics: None,
             intercept: Intercept {
                 interfaces: vec!["br-lan".into()],

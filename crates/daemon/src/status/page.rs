@@ -48,6 +48,7 @@ impl Status {
 
     fn listening(&self) -> Vec<String> {
         let mut items: Vec<_> = self.listeners.iter().map(ToString::to_string).collect();
+        items.extend(self.mirrors.iter().map(|address| format!("mirror http://{address}")));
         items.extend(self.metrics.map(|address| format!("metrics {address}")));
         items
     }
@@ -388,7 +389,7 @@ store        /var/cache/hearsay, 512 MiB of 1.0 GiB, 65 432 units, 123 evicted
 memory       23 MiB resident, budget 16 MiB, index 1.0 MiB
 now          0 requests, 0 fetches
 clients      40 connections, up to 1.0 MiB for them
-listening    127.0.0.1:3128
+listening    127.0.0.1:3128, mirror http://127.0.0.1:3142
 intercept    br-lan port 80, to port 3130, what leads out by wan
 ";
         assert_eq!(busy().page(PLAIN), expected);
