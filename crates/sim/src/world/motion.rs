@@ -160,12 +160,11 @@ impl<P: Program> World<P> {
             self.medium.handle_input(self.now, radio::Input::Link { from, to, link });
             self.drain_medium();
         }
-        let routes = motion.routes(self.now);
-        let is_told = routes.as_ref().is_some_and(|it| it.1);
-        if let Some((routes, _)) = routes {
-            self.routes = routes;
+        let mut are_others = false;
+        if let Some(routes) = motion.routes(self.now) {
+            (self.routes, are_others) = routes;
         }
-        if is_told {
+        if are_others {
             self.counters.reroutes += 1;
             for machine in 0..self.stations {
                 let running = &mut self.machines[machine];

@@ -167,6 +167,8 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
     use radio::{Link, Ranges, Station};
 
     use super::*;
@@ -268,50 +270,36 @@ mod tests {
         assert_eq!(path(&mut routes, 3, 1), [3, 4, 2, 1]);
     }
 
-    #[test]
-    fn no_trees_and_shortest_paths_make_a_circle() {
-        for seed in 0..200 {
-            let mut random = seed * 7919 + 1;
-            let mut draw = |below: u64| {
-                random = random_after(random);
-                (random >> 33) % below
-            };
-            let count = 12;
-            let places: Vec<_> = (0..count).map(|_| (draw(600) as f64, draw(600) as f64)).collect();
+    /// A tree over links that exist: a station's parent is one with a lower number, chosen by `choices`.
+    fn any_tree(links: &Links, choices: &[Index]) -> Vec<(usize, usize)> {
+        let station = |at: usize| Station(at as u16);
+        let hop = |(at, choice): (usize, &Index)| {
+            let hears =
+                |to: &usize| links.get(station(at), station(*to)).is_some_and(|it| it.decodable);
+            let parents: Vec<_> = (0..at).filter(hears).collect();
+            (!parents.is_empty()).then(|| (at, parents[choice.index(parents.len())]))
+        };
+        choices.iter().enumerate().filter_map(hop).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn no_tree_and_shortest_paths_make_a_circle(
+            places in prop::collection::vec((0.0..600.0, 0.0..600.0), 12),
+            choices in prop::collection::vec(any::<Index>(), 12),
+        ) {
             let links = links(&places, |m| m / 300.0);
-            // Any tree over links that exist: a station's parent has a lower number.
-            let hops: Vec<_> = (1..count as usize)
-                .filter_map(|at| {
-                    let known = |to: &usize| {
-                        links
-                            .get(Station(at as u16), Station(*to as u16))
-                            .is_some_and(|it| it.decodable)
-                    };
-                    let parents: Vec<_> = (0..at).filter(known).collect();
-                    let parent = *parents.get(draw(parents.len().max(1) as u64) as usize)?;
-                    Some((at, parent))
-                })
-                .collect();
+            let hops = any_tree(&links, &choices);
             for metric in [Metric::Hops, Metric::Etx] {
                 let mut routes = Routes::beside(&hops, &links, metric, LossScope::All);
-                for (from, to) in
-                    (0..count as usize).flat_map(|a| (0..count as usize).map(move |b| (a, b)))
-                {
+                for (from, to) in (0..12).flat_map(|from| (0..12).map(move |to| (from, to))) {
                     let mut at = from;
-                    for _ in 0..count {
+                    for _ in 0..12 {
                         at = routes.next_hop(at, to).unwrap_or(at);
                     }
-                    assert!(
-                        at == to || routes.next_hop(from, to).is_none(),
-                        "{seed}: {from} to {to}"
-                    );
+                    prop_assert!(at == to || routes.next_hop(from, to).is_none(), "{from} to {to}");
                 }
             }
         }
-    }
-
-    /// Knuth's linear congruential generator.
-    fn random_after(state: u64) -> u64 {
-        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
     }
 }
