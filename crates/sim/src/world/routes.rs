@@ -270,6 +270,23 @@ mod tests {
         assert_eq!(path(&mut routes, 3, 1), [3, 4, 2, 1]);
     }
 
+    #[test]
+    fn where_only_the_trees_links_exist_next_hops_lead_along_it() {
+        // 0 - 1 - 2, 1 - 3, 0 - 4; 5 is not connected.
+        let places =
+            [(0.0, 0.0), (200.0, 0.0), (400.0, 0.0), (200.0, 200.0), (-200.0, 0.0), (9000.0, 0.0)];
+        let tree = [(1, 0), (2, 1), (3, 1), (4, 0)];
+        let mut routes =
+            Routes::beside(&tree, &links(&places, |_| 0.0), Metric::Hops, LossScope::Data);
+        let hops = [(2, 3, 1), (1, 3, 3), (3, 4, 1), (0, 2, 1), (1, 4, 0), (4, 2, 0), (0, 4, 4)];
+        for (from, to, hop) in hops {
+            assert_eq!(routes.next_hop(from, to), Some(hop), "{from} to {to}");
+        }
+        for (from, to) in [(0, 5), (5, 0), (2, 2)] {
+            assert_eq!(routes.next_hop(from, to), None, "{from} to {to}");
+        }
+    }
+
     /// A tree over links that exist: a station's parent is one with a lower number, chosen by `choices`.
     fn any_tree(links: &Links, choices: &[Index]) -> Vec<(usize, usize)> {
         let station = |at: usize| Station(at as u16);
