@@ -60,7 +60,7 @@ pub async fn follow_routes(config: &Config, driver: &Driver, observer: &Observer
 async fn tell_routes(driver: Driver, mut routes: watch::Receiver<RouteTable>) {
     loop {
         let table = routes.borrow_and_update().clone();
-        driver.pool().follow(&table);
+        driver.pool().follow(&table.exit);
         driver.feed(Input::Routes(table));
         if routes.changed().await.is_err() {
             return;

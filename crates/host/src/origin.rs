@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use node::driver::{HEAD_MAX, Made, OriginPool, READ_MAX};
-use node::{Fetch, FetchError, RouteTable};
+use node::{Exit, Fetch, FetchError};
 use std::cell::RefCell;
 use std::error::Error as _;
 use std::io;
@@ -108,7 +108,7 @@ impl Pool {
     }
 
     /// Updates the route to the gateway, and drops connections that the change has cut off.
-    pub fn follow(&self, routes: &RouteTable) {
+    pub fn follow(&self, routes: &Exit) {
         drop(self.idle.borrow_mut().follow(routes));
     }
 
@@ -289,9 +289,9 @@ mod tests {
         (address, made)
     }
 
-    fn out_by(interface: &str) -> RouteTable {
+    fn out_by(interface: &str) -> Exit {
         let interface = Some(Interface { name: interface.into(), index: 1 });
-        RouteTable::Gateway(Uplink { address: None, interface, source: RouteSource::Kernel })
+        Exit::Gateway(Uplink { address: None, interface, source: RouteSource::Kernel })
     }
 
     #[tokio::test(flavor = "current_thread")]

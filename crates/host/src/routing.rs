@@ -81,7 +81,8 @@ impl Routing {
     fn publish(&self) {
         let target = self.settings.gateway.map(Gateway::address);
         let mesh = &self.settings.interfaces;
-        let table = merge::merge(mesh, target, self.kernel.fib(), self.babeld.table());
+        let exit = merge::merge(mesh, target, self.kernel.fib(), self.babeld.table());
+        let table = RouteTable::from(exit);
         self.routes.send_if_modified(|told| {
             let is_new = *told != table;
             if is_new {

@@ -80,7 +80,7 @@ pub use output::{ClientOutput, Dial, Fetch, Head, LinkOutput, OriginOutput, Outp
 pub use overhear::Overhearing;
 pub use peers::PeerInfo;
 pub use report::{Recent, Report, Requests, Unstored};
-pub use routes::{Interface, Route, RouteSource, RouteTable, Uplink};
+pub use routes::{Exit, Interface, Path, Paths, Route, RouteSource, RouteTable, Uplink};
 pub use source::select;
 pub use timer::Timer;
 pub use ways::Ways;

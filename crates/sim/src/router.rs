@@ -329,7 +329,7 @@ impl Program for Router {
 
     fn rerouted(&mut self, now: Instant, host: &mut Host, routes: &mut Routes) {
         let Some(station) = host.addresses().first().and_then(|it| machine(*it)) else { return };
-        let table = way::table(routes, station, self.gateway);
+        let table = way::table(routes, station, self.gateway, false);
         // A router without peers always sends its requests to origins directly.
         if self.has_peers && table != self.table {
             self.table = table.clone();

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddrV4};
 use std::time::Duration;
 
 use bytes::Bytes;
-use node::{RouteSource, RouteTable, Uplink};
+use node::{Exit, RouteSource, Uplink};
 use radio::Links;
 use sim::hosts::content::stream;
 use sim::hosts::{BEGIN, Files, Origin};
@@ -73,11 +73,12 @@ fn talk(says: &str) -> (String, bool, u64) {
         name: "router".to_owned(),
         seed: 1,
         selection: None,
-        table: RouteTable::Gateway(Uplink {
+        table: Exit::Gateway(Uplink {
             address: Some(IpAddr::V4(address(ROUTER))),
             interface: None,
             source: RouteSource::Kernel,
-        }),
+        })
+        .into(),
         gateway: ROUTER,
         intercepts: vec![Interface(2)],
         overhear: None,

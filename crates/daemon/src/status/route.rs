@@ -3,10 +3,10 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use node::RouteTable;
+use node::Exit;
 use serde::{Deserialize, Serialize};
 
-/// The route to the gateway; [`RouteTable`] explains the fields.
+/// The route to the gateway; [`Exit`] explains the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// Interfaces to other nodes.
@@ -33,22 +33,22 @@ pub struct Route {
 
 impl Route {
     /// The status of the routes over these interfaces.
-    pub fn new(interfaces: &[String], table: &RouteTable) -> Self {
+    pub fn new(interfaces: &[String], table: &Exit) -> Self {
         let mut it = Self {
             interfaces: interfaces.to_vec(),
-            up: *table != RouteTable::Nowhere,
+            up: *table != Exit::Nowhere,
             is_gateway: table.is_gateway(),
             gateway: table.gateway(),
             source: table.source().map(|source| source.as_str().to_owned()),
             ..Self::default()
         };
         match table {
-            RouteTable::Nowhere => {}
-            RouteTable::Gateway(uplink) => {
+            Exit::Nowhere => {}
+            Exit::Gateway(uplink) => {
                 it.interface = uplink.interface.as_ref().map(|it| it.name.clone());
                 it.hops = Some(0);
             }
-            RouteTable::Mesh(route) => {
+            Exit::Mesh(route) => {
                 it.next_hop = Some(route.next_hop);
                 it.interface = Some(route.interface.name.clone());
                 (it.metric, it.hops) = (route.metric, route.hops);
@@ -105,7 +105,7 @@ pub mod tests {
             address: None,
             source: RouteSource::Babeld,
         };
-        Route::new(&["wl0".to_owned()], &RouteTable::Mesh(route))
+        Route::new(&["wl0".to_owned()], &Exit::Mesh(route))
     }
 
     #[test]
@@ -120,10 +120,10 @@ pub mod tests {
             interface: Some(interface("wan0")),
             source: RouteSource::Kernel,
         };
-        let gateway = Route::new(&[], &RouteTable::Gateway(uplink));
+        let gateway = Route::new(&[], &Exit::Gateway(uplink));
         assert_eq!(gateway.to_string(), "this is the gateway (wan0)");
         assert_eq!((gateway.up, gateway.hops), (true, Some(0)));
-        let nowhere = Route::new(&[], &RouteTable::Nowhere);
+        let nowhere = Route::new(&[], &Exit::Nowhere);
         assert_eq!((nowhere.to_string().as_str(), nowhere.up), ("no route", false));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use node::{Interface, Route, RouteSource, RouteTable, Uplink};
+use node::{Exit, Interface, Route, RouteSource, Uplink};
 
 use super::babeld::Table;
 use super::kernel::{BestRoute, Fib};
@@ -15,20 +15,13 @@ use super::kernel::{BestRoute, Fib};
 const BABEL: u8 = 42;
 
 /// The current route. `target` is the configured gateway, for which the [`Fib`] was made.
-pub fn merge(
-    mesh: &[String],
-    target: Option<IpAddr>,
-    fib: &Fib,
-    babeld: Option<&Table>,
-) -> RouteTable {
+pub fn merge(mesh: &[String], target: Option<IpAddr>, fib: &Fib, babeld: Option<&Table>) -> Exit {
     match fib.best_route() {
-        None => RouteTable::Nowhere,
+        None => Exit::Nowhere,
         // The configured gateway address is this machine's own.
-        Some(BestRoute::Here) => RouteTable::Gateway(Uplink {
-            address: target,
-            interface: None,
-            source: RouteSource::Config,
-        }),
+        Some(BestRoute::Here) => {
+            Exit::Gateway(Uplink { address: target, interface: None, source: RouteSource::Config })
+        }
         Some(BestRoute::Out { via, interface, protocol, is_ipv4 }) => {
             let is_mesh = mesh.contains(&interface.name);
             // If the gateway is on the link, it is the next hop. A default route without a next hop
@@ -41,16 +34,16 @@ pub fn merge(
                 }
                 // A default route that leaves the mesh makes this node a gateway.
                 (false, _) if target.is_none() => uplink(interface, babeld),
-                _ => RouteTable::Nowhere,
+                _ => Exit::Nowhere,
             }
         }
     }
 }
 
-fn uplink(interface: Interface, babeld: Option<&Table>) -> RouteTable {
+fn uplink(interface: Interface, babeld: Option<&Table>) -> Exit {
     let address = babeld.and_then(Table::own_address);
     let source = address.map_or(RouteSource::Kernel, |_| RouteSource::Babeld);
-    RouteTable::Gateway(Uplink { address, interface: Some(interface), source })
+    Exit::Gateway(Uplink { address, interface: Some(interface), source })
 }
 
 /// The route by a neighbour, if `judge`, when given, reports it too. `address` is this node's own.
@@ -60,12 +53,12 @@ fn through_mesh(
     (target, address): (Option<IpAddr>, Option<IpAddr>),
     judge: Option<&Table>,
     is_ipv4: bool,
-) -> RouteTable {
+) -> Exit {
     let known = judge.map(|judge| judge.route_to(target, is_ipv4));
     let known = match known {
         Some(Some(known)) if known.interface == interface.name => Some(known),
         // babeld no longer reports the route, or reports another: the kernel's is outdated.
-        Some(_) => return RouteTable::Nowhere,
+        Some(_) => return Exit::Nowhere,
         None => None,
     };
     let source = match (&known, target) {
@@ -77,7 +70,7 @@ fn through_mesh(
     let gateway = target.or(known.and_then(|known| known.gateway));
     // Other hop counts are unknown here.
     let hops = (gateway == Some(next_hop)).then_some(1);
-    RouteTable::Mesh(Route { next_hop, interface, gateway, metric, hops, address, source })
+    Exit::Mesh(Route { next_hop, interface, gateway, metric, hops, address, source })
 }
 
 #[cfg(test)]
@@ -116,17 +109,17 @@ mod tests {
             interface: Some(Interface { name: "wan0".into(), index: 2 }),
             source: RouteSource::Babeld,
         };
-        assert_eq!(route, RouteTable::Gateway(uplink));
-        assert_eq!(merge(&mesh(), None, &links(), None), RouteTable::Nowhere);
+        assert_eq!(route, Exit::Gateway(uplink));
+        assert_eq!(merge(&mesh(), None, &links(), None), Exit::Nowhere);
         // Without a next hop, a route by an interface of the mesh is unusable.
-        assert_eq!(merge(&mesh(), None, &over(1, ""), None), RouteTable::Nowhere);
+        assert_eq!(merge(&mesh(), None, &over(1, ""), None), Exit::Nowhere);
     }
 
     #[test]
     fn babeld_must_still_report_the_routes_it_installed() {
         // babeld's recorded default route is by wl1, the kernel's is by wl0.
         let fib = over(1, "10.77.0.3");
-        assert_eq!(merge(&mesh(), None, &fib, Some(&table(""))), RouteTable::Nowhere);
+        assert_eq!(merge(&mesh(), None, &fib, Some(&table(""))), Exit::Nowhere);
         let by_wl0 = "change route 555ed44dc070 prefix 0.0.0.0/0 from 0.0.0.0/0 installed yes \
             id 40:d3:c5:cd:65:31:90:49 metric 392 via fe80::b06a:20ff:fe45:cf3e if wl0";
         let route = merge(&mesh(), None, &fib, Some(&table(by_wl0)));
@@ -140,7 +133,7 @@ mod tests {
         let target = "10.77.0.8".parse().ok();
         let mut fib = links();
         fib.add_route(route("0.0.0.0/0", "10.3.0.2", 2), target);
-        assert_eq!(merge(&mesh(), target, &fib, None), RouteTable::Nowhere);
+        assert_eq!(merge(&mesh(), target, &fib, None), Exit::Nowhere);
         fib.add_route(route("10.77.0.8/32", "", 1), target);
         let route = merge(&mesh(), target, &fib, None);
         let route = route.route().expect("a route");

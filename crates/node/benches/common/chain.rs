@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use node::{
-    Input, Interface, LinkId, LinkInput, LinkOutput, MeshConfig, Route, RouteSource, RouteTable,
-    Uplink,
+    Exit, Input, Interface, LinkId, LinkInput, LinkOutput, MeshConfig, Route, RouteSource,
+    RouteTable, Uplink,
 };
 use wire::{Instant, Selection};
 
@@ -194,12 +194,12 @@ fn mesh(router: usize, key: [u8; 32]) -> MeshConfig {
 fn route(router: usize) -> RouteTable {
     let interface = Interface { name: "wl0".into(), index: 3 };
     let source = RouteSource::Babeld;
-    match router.checked_sub(1) {
+    let exit = match router.checked_sub(1) {
         None => {
             let address = Some(address(router));
-            RouteTable::Gateway(Uplink { address, interface: Some(interface), source })
+            Exit::Gateway(Uplink { address, interface: Some(interface), source })
         }
-        Some(next_hop) => RouteTable::Mesh(Route {
+        Some(next_hop) => Exit::Mesh(Route {
             next_hop: address(next_hop),
             interface,
             gateway: Some(address(0)),
@@ -208,5 +208,6 @@ fn route(router: usize) -> RouteTable {
             address: Some(address(router)),
             source,
         }),
-    }
+    };
+    exit.into()
 }

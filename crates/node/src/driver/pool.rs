@@ -1,7 +1,7 @@
 //! Idle connections to origins: which requests may use one, how many are kept, for how long, and when a
 //! change of route makes them useless.
 
-use crate::routes::RouteTable;
+use crate::routes::Exit;
 use crate::{Caller, Dial, Fetch};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Made {
 pub struct OriginPool<C> {
     /// The longest idle is first.
     idle: VecDeque<Idle<C>>,
-    led: RouteTable,
+    led: Exit,
     /// The number of the present route out of the mesh.
     way: u64,
 }
@@ -44,7 +44,7 @@ struct Idle<C> {
 
 impl<C> Default for OriginPool<C> {
     fn default() -> Self {
-        Self { idle: VecDeque::new(), led: RouteTable::Nowhere, way: 0 }
+        Self { idle: VecDeque::new(), led: Exit::Nowhere, way: 0 }
     }
 }
 
@@ -56,8 +56,8 @@ impl<C> OriginPool<C> {
 
     /// The route to the gateway has changed to `routes`. If it leaves the mesh elsewhere than before, all
     /// connections are dead without notice: the NAT at the new exit has no state for them.
-    pub fn follow(&mut self, routes: &RouteTable) -> Vec<C> {
-        if *routes == RouteTable::Nowhere {
+    pub fn follow(&mut self, routes: &Exit) -> Vec<C> {
+        if *routes == Exit::Nowhere {
             return Vec::new();
         }
         let moved = self.led.leads_elsewhere_than(routes);
@@ -118,9 +118,9 @@ mod tests {
     use crate::routes::{Interface, RouteSource, Uplink};
     use http::{HeaderMap, Method};
 
-    fn gateway(interface: &str) -> RouteTable {
+    fn gateway(interface: &str) -> Exit {
         let interface = Some(Interface { name: interface.into(), index: 1 });
-        RouteTable::Gateway(Uplink { address: None, interface, source: RouteSource::Kernel })
+        Exit::Gateway(Uplink { address: None, interface, source: RouteSource::Kernel })
     }
 
     fn at(seconds: u64) -> Instant {
@@ -147,7 +147,7 @@ mod tests {
         let before = pool.made(&get("a"));
         assert_eq!(pool.put(at(0), before.clone(), 1), None);
         assert_eq!(pool.put(at(0), pool.made(&get("b")), 2), None);
-        assert_eq!(pool.follow(&RouteTable::Nowhere), [0; 0], "it may come back as it was");
+        assert_eq!(pool.follow(&Exit::Nowhere), [0; 0], "it may come back as it was");
         assert_eq!(pool.follow(&gateway("wan0")), [0; 0]);
         assert_eq!(pool.follow(&gateway("wan1")), [1, 2]);
         assert_eq!(pool.take(&get("a"), false), None);

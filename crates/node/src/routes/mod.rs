@@ -2,7 +2,7 @@
 
 mod table;
 
-pub use table::{Interface, Route, RouteSource, RouteTable, Uplink};
+pub use table::{Exit, Interface, Path, Paths, Route, RouteSource, RouteTable, Uplink};
 
 use crate::hasher::Map;
 use crate::ways::Ways;
@@ -41,8 +41,8 @@ pub struct Told {
 #[derive(Debug, Default)]
 pub struct Routes {
     table: RouteTable,
-    /// The last table that was not [`RouteTable::Nowhere`].
-    led: RouteTable,
+    /// The last route out of the mesh that was not [`Exit::Nowhere`].
+    led: Exit,
     /// When the route out of the mesh last changed, if it ever did. Connections through the old exit
     /// may be dead without notice.
     pub led_elsewhere: Option<Instant>,
@@ -61,10 +61,10 @@ pub struct Routes {
 impl Routes {
     /// Sets the table of routes.
     pub fn set(&mut self, now: Instant, table: RouteTable) {
-        if table != RouteTable::Nowhere {
-            let moved = self.led.leads_elsewhere_than(&table);
+        if table.exit != Exit::Nowhere {
+            let moved = self.led.leads_elsewhere_than(&table.exit);
             self.led_elsewhere = if moved { Some(now) } else { self.led_elsewhere };
-            self.led.clone_from(&table);
+            self.led.clone_from(&table.exit);
         }
         self.table = table;
     }
@@ -100,22 +100,22 @@ impl Routes {
 
     /// The address by which the mesh knows this node, if it is known.
     pub fn own_address(&self) -> Option<IpAddr> {
-        self.table.own_address()
+        self.table.exit.own_address()
     }
 
     /// Whether this node is the gateway.
     pub fn is_gateway(&self) -> bool {
-        self.table.is_gateway()
+        self.table.exit.is_gateway()
     }
 
     /// The route through the mesh; `None` if there is none, or if this node is the gateway.
     pub fn route(&self) -> Option<&Route> {
-        self.table.route()
+        self.table.exit.route()
     }
 
     /// The gateway's address: from the table, else the one that the next hop announced last.
     pub fn gateway(&self) -> Option<IpAddr> {
-        self.table.gateway().or(self.told().map(|told| told.gateway))
+        self.table.exit.gateway().or(self.told().map(|told| told.gateway))
     }
 
     /// The nodes to which a request can be sent now.

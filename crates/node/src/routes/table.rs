@@ -1,10 +1,39 @@
-//! The route to the gateway, as a snapshot. The driver passes a new one whenever the route changes.
+//! The routes of this node, as a snapshot. The driver passes a new one whenever they change.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
+
+/// What the routing layer knows: MeshCache's cross-layer API (§7). Links that work in one direction only are in no
+/// route.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteTable {
+    /// The route out of the mesh, to the best gateway.
+    pub exit: Exit,
+    /// The paths to other routers.
+    pub paths: Paths,
+}
+
+/// The paths to other routers, by their addresses in the mesh: at most [`Paths::COUNT_MAX`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paths(Arc<BTreeMap<IpAddr, Path>>);
+
+/// A path through the mesh to a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The neighbour that forwards packets to the router, or the router itself.
+    pub next_hop: IpAddr,
+    /// The kernel's index of the interface towards the next hop: the scope of a link-local address.
+    pub interface: u32,
+    /// The metric of the whole path in the routing protocol's own unit, if it is known; less is better.
+    pub metric: Option<u32>,
+    /// The number of hops, if it is known; one for a neighbour.
+    pub hops: Option<u32>,
+}
 
 /// The route of this node's packets to destinations outside the mesh.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum RouteTable {
+pub enum Exit {
     /// There is no usable route, or routing is off.
     #[default]
     Nowhere,
@@ -64,7 +93,49 @@ pub enum RouteSource {
     Config,
 }
 
-impl RouteTable {
+impl Paths {
+    /// The most paths that are kept; each takes about 100 bytes.
+    pub const COUNT_MAX: usize = 1024;
+
+    /// The path to a router.
+    #[must_use]
+    pub fn to(&self, router: IpAddr) -> Option<Path> {
+        self.0.get(&router).copied()
+    }
+
+    /// All paths, in the order of the routers' addresses.
+    pub fn iter(&self) -> impl Iterator<Item = (IpAddr, Path)> {
+        self.0.iter().map(|(router, path)| (*router, *path))
+    }
+
+    /// The number of routers.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no path is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The first [`Paths::COUNT_MAX`] of these; of two to the same router the last.
+impl FromIterator<(IpAddr, Path)> for Paths {
+    fn from_iter<T: IntoIterator<Item = (IpAddr, Path)>>(paths: T) -> Self {
+        Self(Arc::new(paths.into_iter().take(Self::COUNT_MAX).collect()))
+    }
+}
+
+/// Only the route out of the mesh is known.
+impl From<Exit> for RouteTable {
+    fn from(exit: Exit) -> Self {
+        Self { exit, paths: Paths::default() }
+    }
+}
+
+impl Exit {
     /// Whether this node is the gateway.
     #[must_use]
     pub fn is_gateway(&self) -> bool {

@@ -210,7 +210,7 @@ fn a_neighbour_that_begins_later_is_asked_then() {
 #[test]
 fn without_any_route_one_goes_directly() {
     let mut mesh = with_page(Mesh::chain(3));
-    mesh.route(2, RouteTable::Nowhere);
+    mesh.route(2, RouteTable::default());
     let id = mesh.get(2, URL);
     assert!(mesh.client(id).is_ok());
     assert_eq!(mesh.origin.askers(URL), [2]);

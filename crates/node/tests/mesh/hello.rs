@@ -1,13 +1,13 @@
 //! What nodes tell their peers of themselves, and of the gateway.
 
 use crate::net::{Mesh, Plan, address, via};
-use node::{Route, RouteTable};
+use node::{Exit, Route, RouteTable};
 use wire::peer::{Capability, Gateway};
 
 /// A route of which only the next hop is known.
 fn bare(next_hop: usize) -> RouteTable {
-    let RouteTable::Mesh(route) = via(next_hop, None, 9) else { panic!("it leads into the mesh") };
-    RouteTable::Mesh(Route { hops: None, ..route })
+    let Exit::Mesh(route) = via(next_hop, None, 9).exit else { panic!("it leads into the mesh") };
+    Exit::Mesh(Route { hops: None, ..route }).into()
 }
 
 /// A chain of four whose routers know their next hop alone.

@@ -114,7 +114,7 @@ fn without_peers_a_node_speaks_tls_itself() {
     }
     let mut mesh = Mesh::chain(2);
     mesh.origin.put(URL, Page::of(60_000).fresh(600));
-    mesh.route(1, node::RouteTable::Nowhere);
+    mesh.route(1, node::RouteTable::default());
     mesh.call(1, Call::get(URL));
     mesh.finish();
     assert_eq!(mesh.origin.askers(URL), [1]);

@@ -20,7 +20,7 @@ fn moved(plan: &Plan, page: Page) -> (Mesh, usize) {
     assert!(!mesh.client(id).content.is_empty() && mesh.client(id).end.is_none());
     mesh.origin.lose(0);
     mesh.links.ground.uplinks.remove(&0);
-    mesh.route(0, node::RouteTable::Nowhere);
+    mesh.route(0, node::RouteTable::default());
     mesh.pass_seconds(1);
     mesh.route(2, gateway(2));
     mesh.route(1, via(2, Some(2), 1));

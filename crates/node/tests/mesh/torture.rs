@@ -195,7 +195,7 @@ impl World {
     /// The right way, or any other.
     fn table(&mut self, node: usize) -> RouteTable {
         match (self.dice.below(5), node) {
-            (0, _) => RouteTable::Nowhere,
+            (0, _) => RouteTable::default(),
             (1, _) => via(self.any(), Some(0), 2),
             (2, _) => via(self.any(), None, 2),
             (_, 0) => gateway(0),

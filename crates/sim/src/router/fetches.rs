@@ -161,7 +161,7 @@ impl Fetches {
 
     /// Drops connections that a new route to the gateway has cut off.
     pub fn follow(&mut self, now: Instant, host: &mut Host, routes: &RouteTable) {
-        self.idle.follow(routes).into_iter().for_each(|socket| host.close(now, socket));
+        self.idle.follow(&routes.exit).into_iter().for_each(|socket| host.close(now, socket));
     }
 
     /// The engine accepts `bytes` more bytes of content.

@@ -132,7 +132,7 @@ impl<'a> Mesh<'a> {
                 name: name(scenario, router),
                 seed: own_seed(router),
                 selection: scheme.selection(),
-                table: way::table(&mut routes, router, scenario.gateway),
+                table: way::table(&mut routes, router, scenario.gateway, false),
                 gateway: scenario.gateway,
                 intercepts,
                 overhear: scheme.overhears().then_some(listening),

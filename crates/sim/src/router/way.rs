@@ -1,33 +1,56 @@
-//! A router's routes to the gateway.
+//! A router's routes.
 
-use std::iter;
 use std::net::IpAddr;
 
-use node::{Interface, Route, RouteSource, RouteTable, Uplink};
+use node::{Exit, Interface, Path, Paths, Route, RouteSource, RouteTable, Uplink};
 
+use crate::scenario::HOP;
 use crate::world::{Routes, address};
 
-/// The routes of a station's router, as the daemon would read them from the kernel.
-pub fn table(routes: &mut Routes, station: usize, gateway: usize) -> RouteTable {
+/// The metric of a hop without losses, as babeld has it on wireless links.
+const METRIC_OF_HOP: u64 = 256;
+/// The kernel's index of a station's interface to the air.
+const AIR: u32 = 3;
+
+/// The routes of a station's router, as the daemon would read them from the kernel and babeld. `all`: with the paths
+/// to all other routers.
+pub fn table(routes: &mut Routes, station: usize, gateway: usize, all: bool) -> RouteTable {
+    let others = (0..routes.stations()).filter(|other| all && *other != station);
+    let paths: Paths = others.filter_map(|to| Some((ip(to), path(routes, station, to)?))).collect();
+    RouteTable { exit: exit(routes, station, gateway), paths }
+}
+
+fn exit(routes: &mut Routes, station: usize, gateway: usize) -> Exit {
     let interface = |name: &str, index| Interface { name: name.to_owned(), index };
-    let address = |station| IpAddr::V4(address(station));
     if station == gateway {
-        return RouteTable::Gateway(Uplink {
-            address: Some(address(gateway)),
+        return Exit::Gateway(Uplink {
+            address: Some(ip(gateway)),
             interface: Some(interface("eth0", 2)),
             source: RouteSource::Kernel,
         });
     }
-    let hops = iter::successors(Some(station), |at| routes.next_hop(*at, gateway)).skip(1);
-    let hops: Vec<_> = hops.collect();
-    let Some(next_hop) = hops.first() else { return RouteTable::Nowhere };
-    RouteTable::Mesh(Route {
-        next_hop: address(*next_hop),
-        interface: interface("wl0", 3),
-        gateway: Some(address(gateway)),
-        metric: None,
-        hops: u32::try_from(hops.len()).ok(),
-        address: Some(address(station)),
+    let Some(path) = path(routes, station, gateway) else { return Exit::Nowhere };
+    Exit::Mesh(Route {
+        next_hop: path.next_hop,
+        interface: interface("wl0", path.interface),
+        gateway: Some(ip(gateway)),
+        metric: path.metric,
+        hops: path.hops,
+        address: Some(ip(station)),
         source: RouteSource::Config,
     })
+}
+
+fn path(routes: &mut Routes, from: usize, to: usize) -> Option<Path> {
+    let path = routes.path(from, to)?;
+    Some(Path {
+        next_hop: ip(path.next_hop),
+        interface: AIR,
+        metric: u32::try_from(path.cost * METRIC_OF_HOP / HOP).ok(),
+        hops: Some(path.hops),
+    })
+}
+
+fn ip(station: usize) -> IpAddr {
+    IpAddr::V4(address(station))
 }

@@ -17,8 +17,26 @@ pub struct Routes {
     neighbours: Vec<Vec<(u16, u64)>>,
     /// Each station's next hop in the tree.
     parents: Vec<u16>,
-    /// For each destination, every station's next hop; empty until the destination is used.
-    towards: Vec<Vec<u16>>,
+    /// For each destination, every station's path to it; empty until the destination is used.
+    towards: Vec<Paths>,
+}
+
+/// The paths of all stations to one destination.
+#[derive(Clone, Debug, Default)]
+struct Paths {
+    next: Vec<u16>,
+    costs: Vec<u64>,
+}
+
+/// A path between two stations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The station after the first.
+    pub next_hop: usize,
+    /// The cost by the scenario's metric, in the unit of [`HOP`].
+    pub cost: u64,
+    /// The number of hops; one between neighbours.
+    pub hops: u32,
 }
 
 impl Routes {
@@ -81,21 +99,33 @@ impl Routes {
         Self {
             neighbours: vec![Vec::new(); stations],
             parents: vec![NONE; stations],
-            towards: vec![Vec::new(); stations],
+            towards: vec![Paths::default(); stations],
         }
+    }
+
+    /// The number of stations.
+    pub fn stations(&self) -> usize {
+        self.parents.len()
     }
 
     /// The next hop from `from` to `to`; `None` if there is no route, or they are the same.
     pub fn next_hop(&mut self, from: usize, to: usize) -> Option<usize> {
-        if self.towards[to].is_empty() {
+        if self.towards[to].next.is_empty() {
             self.towards[to] = self.search(to);
         }
-        let next = self.towards[to][from];
+        let next = self.towards[to].next[from];
         (next != NONE).then_some(usize::from(next))
     }
 
+    /// The path from `from` to `to`; `None` if there is no route, or they are the same.
+    pub fn path(&mut self, from: usize, to: usize) -> Option<Path> {
+        let next_hop = self.next_hop(from, to)?;
+        let hops = std::iter::successors(Some(from), |at| self.next_hop(*at, to)).count() - 1;
+        Some(Path { next_hop, cost: self.towards[to].costs[from], hops: hops as u32 })
+    }
+
     /// Dijkstra's algorithm, starting at the destination and at the stations that the tree leads there.
-    fn search(&self, to: usize) -> Vec<u16> {
+    fn search(&self, to: usize) -> Paths {
         let mut next = self.by_tree(to);
         let mut costs: Vec<_> = (0..next.len()).map(|at| self.cost_along(&next, at, to)).collect();
         let fixed = next.clone();
@@ -119,7 +149,7 @@ impl Routes {
                 }
             }
         }
-        next
+        Paths { next, costs }
     }
 
     /// The next hops of the stations that the tree leads to a destination: those above it and those below it.

@@ -6,8 +6,8 @@ use crate::common::{BEGIN, Options, Shelf};
 use bytes::Bytes;
 use node::select::{Select, of};
 use node::{
-    Access, Config, Event, Input, Interface, LinkOutput, Listening, MeshConfig, Node, OPEN_KEY,
-    Output, Report, Route, RouteSource, RouteTable, Uplink, overhear,
+    Access, Config, Event, Exit, Input, Interface, LinkOutput, Listening, MeshConfig, Node,
+    OPEN_KEY, Output, Report, Route, RouteSource, RouteTable, Uplink, overhear,
 };
 use std::time::Duration;
 use wire::{Date, Instant, PublicKey, Selection};
@@ -157,7 +157,7 @@ impl Machine {
             plan: plan.clone(),
             program: Program::Nothing,
             disk: None,
-            table: RouteTable::Nowhere,
+            table: RouteTable::default(),
             select: None,
             is_watched: false,
             watched: Vec::new(),
@@ -255,16 +255,17 @@ impl Machine {
 
 /// The table of a node that is the gateway.
 pub fn gateway(node: usize) -> RouteTable {
-    RouteTable::Gateway(Uplink {
+    Exit::Gateway(Uplink {
         address: Some(address(node)),
         interface: Some(Interface { name: "eth0".into(), index: 2 }),
         source: RouteSource::Babeld,
     })
+    .into()
 }
 
 /// The table of a node whose next hop and gateway are these.
 pub fn via(next_hop: usize, gateway: Option<usize>, hops: u32) -> RouteTable {
-    RouteTable::Mesh(Route {
+    Exit::Mesh(Route {
         next_hop: address(next_hop),
         interface: Interface { name: "wl0".into(), index: 3 },
         gateway: gateway.map(address),
@@ -273,4 +274,5 @@ pub fn via(next_hop: usize, gateway: Option<usize>, hops: u32) -> RouteTable {
         address: None,
         source: RouteSource::Babeld,
     })
+    .into()
 }
