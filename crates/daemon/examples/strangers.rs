@@ -42,6 +42,7 @@ impl Stranger {
     fn new(number: u8, victim: SocketAddr, url: String) -> Self {
         let config = MeshConfig {
             selection: wire::Selection::PhThcp,
+            search: node::SearchConfig::default(),
             identity: [number + 1; 32],
             key: None,
             gateways: Vec::new(),

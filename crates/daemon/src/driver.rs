@@ -303,7 +303,7 @@ impl Driver {
             }
             Output::Name(host, client) => self.resolve(host, client),
             // No engine sends datagrams yet, and no socket exists for them.
-            Output::Datagram(..) => {}
+            Output::Datagram(..) | Output::Broadcast(_) => {}
             Output::Notice(text) => tracing::warn!("{text}"),
         }
     }

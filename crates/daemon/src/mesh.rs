@@ -24,6 +24,7 @@ pub fn engine_config(
     mesh.routing()?;
     Some(node::MeshConfig {
         selection: mesh.selection,
+        search: node::SearchConfig::default(),
         identity: identity?.seed,
         key: mesh.key.as_ref().map(|key| key.for_peers()),
         gateways: mesh.gateways.clone(),

@@ -4,7 +4,14 @@
 use crate::context::Context;
 use crate::mesh::Mesh;
 use std::net::IpAddr;
-use wire::{Hint, Instant, NodeId, Oid};
+use wire::{ChunkId, Hint, Instant, NodeId, Oid};
+
+/// Whether a fresh object with this short name is stored here, as far as memory knows.
+pub fn has(cx: &Context, name: &Hint) -> bool {
+    let stock = cx.mesh.as_ref().map(|mesh| &mesh.stock);
+    let holds = |unit: &ChunkId| cx.chunks.holds(unit);
+    stock.is_some_and(|it| cx.store_works() && it.has(name, cx.date(), holds))
+}
 
 /// A peer announces objects.
 pub fn hold(cx: &mut Context, peer: NodeId, names: Vec<Hint>) {

@@ -8,6 +8,7 @@ use classes::Reach;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 use store::{Entry, Location, SegmentId};
 use wire::capture::Segment;
 use wire::{ChunkId, Date, Digest, ObjectKey, Oid, PublicKey, RecordId, Selection};
@@ -94,6 +95,8 @@ impl LinkInput {
 pub struct MeshConfig {
     /// The scheme that selects peers.
     pub selection: Selection,
+    /// How the schemes search that do.
+    pub search: SearchConfig,
     /// The seed of its Ed25519 key, which is its identity.
     pub identity: [u8; 32],
     /// The secret that all nodes of the mesh share, if there is one.
@@ -104,6 +107,48 @@ pub struct MeshConfig {
     pub port: u16,
     /// Whether it overhears its neighbours ([`Input::Overheard`]), and how.
     pub overhear: Option<Listening>,
+}
+
+/// How the schemes search that ask by broadcast (MeshCache §4.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchConfig {
+    /// How the request gets to the router that was found.
+    pub locating: Locating,
+    /// How long answers are awaited.
+    pub timeout: SearchTimeout,
+}
+
+/// How the request for an object gets to the router that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locating {
+    /// It says where it goes.
+    Ours,
+    /// The routers on the way are told before (*setup*), and remember it, so that no later request for this object
+    /// needs a search (§7.3).
+    Paper {
+        /// How long they remember it; the paper names no value.
+        refresh: Duration,
+    },
+}
+
+/// The search timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchTimeout {
+    /// Always the same.
+    Fixed(Duration),
+    /// The one that would have been best for the latest searches.
+    Adaptive,
+}
+
+impl Default for SearchConfig {
+    fn default() -> Self {
+        Self { locating: Locating::Ours, timeout: SearchTimeout::Fixed(SearchTimeout::PAPER) }
+    }
+}
+
+impl SearchTimeout {
+    /// The paper's best (MeshCache §6.2.2, figure 8).
+    pub const PAPER: Duration = Duration::from_millis(25);
 }
 
 /// Settings for overhearing.

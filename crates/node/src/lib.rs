@@ -50,6 +50,7 @@ mod report;
 mod request;
 mod routes;
 mod source;
+mod stock;
 pub mod testing;
 mod timer;
 mod transfers;
@@ -64,7 +65,7 @@ pub use catalogue::PublishedInfo;
 pub use catalogue::stored_segment;
 pub use client::miss::Forward;
 pub use crossed::Crossed;
-pub use events::{Event, Stale};
+pub use events::{Event, SourceKind, Stale};
 pub use fault::{Fault, dialled_in_vain, error_text};
 pub use http::{
     Audience, ContentRange, NotStored, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict,
@@ -72,7 +73,8 @@ pub use http::{
 };
 pub use input::{
     ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput,
-    Listening, MeshConfig, OriginInput, Overheard, PutError, Request, Settings, StoreInput, Ticket,
+    Listening, Locating, MeshConfig, OriginInput, Overheard, PutError, Request, SearchConfig,
+    SearchTimeout, Settings, StoreInput, Ticket,
 };
 pub use misbehaviour::Misbehaviour;
 pub use node::Node;

@@ -3,14 +3,16 @@
 //! *Sources:* MeshCache §3; docs/protocol.md.
 
 use crate::holders::Holders;
+use crate::http::Record;
 use crate::identity::node_id;
 use crate::input::{Config, ExchangeId, MeshConfig};
 use crate::named;
 use crate::peers::Peers;
 use crate::routes::{RouteTable, Routes, Told};
+use crate::stock::{Stock, name_of};
 use std::net::{IpAddr, SocketAddr};
 use wire::peer::{Capability, Gateway, Hello};
-use wire::{Hint, Instant, NodeId, Oid, PublicKey, Selection};
+use wire::{ChunkId, Date, Hint, Instant, NodeId, ObjectKey, Oid, PublicKey};
 
 /// Messages waiting for slow peers take at most the memory divided by this.
 const BACKLOGS_SHARE: u64 = 8;
@@ -22,6 +24,8 @@ pub struct Mesh {
     pub routes: Routes,
     /// Announcements of published objects.
     pub holders: Holders,
+    /// What is stored here.
+    pub stock: Stock,
     /// The key of the short names of published objects.
     hint_key: [u8; 32],
     name: String,
@@ -37,9 +41,9 @@ impl Mesh {
         let hello = Hello { name: name.clone(), profile, ..Hello::default() };
         let mut peers = Peers::new(&config, hello, seed);
         peers.limit_backlogs(usize::try_from(memory_bytes / BACKLOGS_SHARE).unwrap_or(usize::MAX));
-        let (routes, holders) = (Routes::default(), Holders::default());
+        let (routes, holders, stock) = (Routes::default(), Holders::default(), Stock::default());
         let hint_key = named::hint_key(&node.secret);
-        Self { config, peers, routes, holders, hint_key, name, profile, exchanges: 0 }
+        Self { config, peers, routes, holders, stock, hint_key, name, profile, exchanges: 0 }
     }
 
     /// Sets the routes, and tells the peers what follows from them.
@@ -122,7 +126,22 @@ impl Mesh {
 
     /// Whether requests of this node ask each hop to look up, store and forward.
     pub fn per_hop(&self) -> bool {
-        self.config.selection == Selection::PhThcp
+        self.config.selection.is_per_hop()
+    }
+
+    /// An object is stored here, or fresh again: searches may find it. `first` is its first unit.
+    pub fn stock_up(
+        &mut self,
+        key: &ObjectKey,
+        record: &Record,
+        first: Option<ChunkId>,
+        now: Date,
+    ) {
+        if self.config.selection.leaves_the_way() {
+            let (_, left) = record.age_and_freshness(now);
+            let fresh_until = Date::from_unix(now.as_unix().saturating_add_signed(left));
+            self.stock.put(name_of(key), first, fresh_until);
+        }
     }
 
     /// A number for a peer's request, from the upper half of the numbers; the driver uses the lower
@@ -141,6 +160,16 @@ impl Mesh {
     /// Whether a signer of records is trusted. The signature itself was checked before.
     pub fn believes(&self, signer: &PublicKey) -> bool {
         self.config.gateways.is_empty() || self.config.gateways.contains(signer)
+    }
+
+    /// Whether a signer of records is trusted, where the router that sends them is not on the way to the gateway: only
+    /// the gateway (decision 0033).
+    pub fn believes_off_the_way(&self, signer: &PublicKey) -> bool {
+        match self.config.gateways.is_empty() {
+            true if self.routes.is_gateway() => *signer == self.peers.own_key(),
+            true => self.routes.gateway_key() == Some(*signer),
+            false => self.config.gateways.contains(signer),
+        }
     }
 
     /// Whether a peer is trusted for data without a signature.

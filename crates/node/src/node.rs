@@ -32,7 +32,7 @@ use crate::{hints, http};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use store::Index;
-use wire::{Instant, NodeId, PublicKey, Selection};
+use wire::{Instant, NodeId, PublicKey};
 
 /// Everything one mesh node decides.
 ///
@@ -54,8 +54,8 @@ pub struct Node {
 impl Node {
     /// A node whose store holds what the index lists.
     pub fn new(config: Config, index: Index) -> Self {
-        let selection = config.mesh.as_ref().map_or(Selection::PhThcp, |mesh| mesh.selection);
-        Self::with_select(config, index, select::of(selection))
+        let select = config.mesh.as_ref().map(|mesh| select::of(mesh, &config.seed));
+        Self::with_select(config, index, select.unwrap_or_else(select::none))
     }
 
     /// The same, with this scheme instead of the configured one.
@@ -156,6 +156,7 @@ impl Node {
     pub fn report(&self) -> Report {
         let counts = self.cx.chunks.counts();
         let unknown = self.cx.mesh.as_ref().map(|mesh| mesh.peers.unknown).unwrap_or_default();
+        let searched = self.source.select.counts();
         Report {
             peers: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.count() as u64),
             peers_displaced: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.peers.displaced()),
@@ -175,6 +176,13 @@ impl Node {
             early_dropped: self.cx.in_flight.unsolicited.dropped,
             hints: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
             hints_evicted: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
+            searches: searched.searches,
+            searches_located: searched.located,
+            searches_in_vain: searched.in_vain,
+            locates_passed_on: searched.passed_on,
+            locates_spared: searched.spared,
+            locates_answered: searched.answered,
+            datagrams_refused: searched.refused,
             published: self.cx.published.objects.len() as u64,
             published_foreign: self.cx.published.foreign() as u64,
             published_unread: self.publish.is_unread(),

@@ -142,6 +142,8 @@ pub enum Output {
     Name(String, IpAddr),
     /// Send one UDP datagram to an address; it may be lost.
     Datagram(SocketAddr, Bytes),
+    /// Send one UDP datagram to all neighbours' port for peers, by each interface of the mesh.
+    Broadcast(Bytes),
     /// Show this line to the operator.
     Notice(String),
 }

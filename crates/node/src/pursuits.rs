@@ -119,6 +119,8 @@ pub struct Pursuit {
     pub tried: Vec<IpAddr>,
     /// Routers that a peer named in place of an answer; `None` while none did. Another such end is not followed.
     pub referred: Option<Vec<(NodeId, IpAddr)>>,
+    /// The router off the way that is asked now, by its address: it is said to have the object.
+    pub towards: Option<IpAddr>,
     /// The peer that was asked before, and may still answer.
     pub previous: Option<(NodeId, Request)>,
     /// The peer asked last has begun to answer.

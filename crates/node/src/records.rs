@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source};
 use crate::http::{OPEN_KEY, Record, Row};
 use crate::output::{Output, StoreOutput};
+use crate::stock::name_of;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use store::Change;
@@ -92,6 +93,11 @@ impl Context {
         if record.clocked {
             self.clock.seen(record.received);
         }
+        let (date, first) = (self.date(), self.manifests.get(record.id, 0));
+        if let Some(mesh) = &mut self.mesh {
+            let first = first.and_then(|it| it.entries.first().map(|entry| entry.id));
+            mesh.stock_up(&key, &record, first, date);
+        }
         row.put(record);
         self.write_row(key, row);
     }
@@ -99,6 +105,9 @@ impl Context {
     /// Removes a record from its row; false if the row is not in memory.
     pub fn forget_record(&mut self, key: ObjectKey, record: RecordId) -> bool {
         let Some(row) = self.rows.get(&key) else { return false };
+        if let Some(mesh) = &mut self.mesh {
+            mesh.stock.remove(&name_of(&key));
+        }
         let mut rest = Row::clone(&row);
         rest.records.retain(|kept| kept.id != record);
         self.write_row(key, rest);

@@ -106,6 +106,20 @@ wire::counters! {
             hints: Gauge, Objects;
             /// Hints that were evicted for others.
             hints_evicted: Counter, Objects;
+            /// Searches for copies, by broadcast.
+            searches: Counter, Requests;
+            /// Searches after which a router was asked that is not on the way to the gateway.
+            searches_located: Counter, Requests;
+            /// Requests to routers that were found or named, and that did not help.
+            searches_in_vain: Counter, Requests;
+            /// Searches of other routers that were passed on.
+            locates_passed_on: Counter, Events;
+            /// Searches of other routers that were not passed on, because searches had their share of the air.
+            locates_spared: Counter, Events;
+            /// Searches of other routers that were answered.
+            locates_answered: Counter, Events;
+            /// Datagrams that were none of this mesh.
+            datagrams_refused: Counter, Events;
         }
         Published () {
             /// Objects that are published here.

@@ -44,6 +44,8 @@ pub struct PeerHops {
     pub per_hop: bool,
     /// It goes straight to the gateway, because waiting for another request's response failed.
     pub to_gateway: bool,
+    /// The router that is said to have the object: it answers from its store alone.
+    pub towards: Option<IpAddr>,
     /// The transfer that it resumes.
     pub resume: Option<Resume>,
     /// The stale record that a peer has.

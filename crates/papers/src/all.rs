@@ -4,11 +4,14 @@ use crate::experiment::Experiment;
 use crate::{ditto, meshcache};
 
 /// All experiments, in the order in which they are listed.
-pub static ALL: [Experiment; 10] = [
+pub static ALL: [Experiment; 13] = [
     meshcache::FIG4,
     meshcache::FIG5,
     meshcache::FIG6,
     meshcache::TABLE2,
+    meshcache::TABLE3,
+    meshcache::FIG8,
+    meshcache::FIG9,
     ditto::PLACES,
     ditto::CALIBRATION,
     ditto::ALL,

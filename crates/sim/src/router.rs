@@ -7,13 +7,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::rc::Rc;
 
 use content::Profile;
 use node::driver::CLOCK_EVERY;
 use node::uplink::PairReport;
-use node::{Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable};
+use node::{
+    Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable,
+    SearchConfig,
+};
 use wire::{Date, Instant, Selection};
 
 use crate::hosts::{date, discard};
@@ -33,6 +36,7 @@ mod outside;
 mod pair;
 pub mod relay;
 pub mod run;
+pub mod waits;
 pub mod way;
 
 use callers::Callers;
@@ -59,6 +63,8 @@ pub struct Settings {
     pub seed: u64,
     /// How it selects the peer to ask; `None` if it has no peers.
     pub selection: Option<Selection>,
+    /// How it searches, if it does.
+    pub search: SearchConfig,
     /// Its routes at the beginning.
     pub table: RouteTable,
     /// The station with the uplink.
@@ -91,6 +97,8 @@ pub struct Router {
     /// Inputs that wait for the engine, oldest first.
     inputs: VecDeque<Input>,
     has_peers: bool,
+    /// Whether it needs the paths to all routers.
+    leaves_the_way: bool,
     overhears: bool,
     table: RouteTable,
     gateway: usize,
@@ -116,6 +124,7 @@ impl Router {
         let stream = |purpose: &str| blake3::derive_key(purpose, &settings.seed.to_le_bytes());
         let mesh = settings.selection.map(|selection| MeshConfig {
             selection,
+            search: settings.search,
             identity: stream("hearsay sim 2026 identity"),
             key: None,
             gateways: Vec::new(),
@@ -147,6 +156,7 @@ impl Router {
             pair: settings.far.map(|far| Box::new(Pair::new(far, settings.seed))),
             inputs: VecDeque::new(),
             has_peers,
+            leaves_the_way: settings.selection.is_some_and(Selection::leaves_the_way),
             overhears: settings.overhear.is_some(),
             table: settings.table,
             gateway: settings.gateway,
@@ -234,8 +244,15 @@ impl Router {
                 let addresses = self.fetches.resolve(&name);
                 inputs.push_back(Input::Name(name, Some(addresses)));
             }
-            // The simulator has no datagram socket for peers yet, and no scheme sends a datagram.
-            Output::Datagram(..) => {}
+            Output::Datagram(to, bytes) => {
+                if let SocketAddr::V4(to) = to {
+                    host.send_datagram(now, PEER_PORT, to, bytes);
+                }
+            }
+            Output::Broadcast(bytes) => {
+                let to = SocketAddrV4::new(Ipv4Addr::BROADCAST, PEER_PORT);
+                host.send_datagram(now, PEER_PORT, to, bytes);
+            }
             Output::Notice(_) => self.notices += 1,
         }
     }
@@ -263,6 +280,7 @@ impl Program for Router {
     fn start(&mut self, now: Instant, host: &mut Host) {
         if self.has_peers {
             host.listen(PEER_PORT);
+            host.listen_datagrams(PEER_PORT);
         }
         if !self.intercepts.is_empty() {
             host.intercept(HTTP_PORT, &self.intercepts);
@@ -313,7 +331,10 @@ impl Program for Router {
             Event::Closed { id, .. } if self.links.has(id) => self.links.closed(id, inputs),
             Event::Closed { id, .. } if self.callers.has(id) => self.callers.closed(id, inputs),
             Event::Closed { id, why } => self.fetches.closed(now, host, id, why, inputs),
-            Event::Writable(_) | Event::Datagram { .. } => {}
+            Event::Datagram { from, payload, .. } => {
+                inputs.push_back(Input::Datagram(plain(from), payload));
+            }
+            Event::Writable(_) => {}
         }
         self.work(now, host);
     }
@@ -329,7 +350,7 @@ impl Program for Router {
 
     fn rerouted(&mut self, now: Instant, host: &mut Host, routes: &mut Routes) {
         let Some(station) = host.addresses().first().and_then(|it| machine(*it)) else { return };
-        let table = way::table(routes, station, self.gateway, false);
+        let table = way::table(routes, station, self.gateway, self.leaves_the_way);
         // A router without peers always sends its requests to origins directly.
         if self.has_peers && table != self.table {
             self.table = table.clone();

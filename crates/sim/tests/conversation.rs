@@ -73,6 +73,7 @@ fn talk(says: &str) -> (String, bool, u64) {
         name: "router".to_owned(),
         seed: 1,
         selection: None,
+        search: node::SearchConfig::default(),
         table: Exit::Gateway(Uplink {
             address: Some(IpAddr::V4(address(ROUTER))),
             interface: None,

@@ -4,7 +4,7 @@
 //! *control* connection begins with a [`Preamble`] and a Noise handshake, whose payloads are
 //! [`Introduction`]s; then each Noise message holds one [`Message`]. The *data* connection begins
 //! with a [`Preamble`] and a [`Token`](crate::Token); then chunk frames follow, each a
-//! [`ChunkHead`] and the bytes that it announces. *Who calls it:* `node::peers`. *What it never
+//! [`ChunkHead`] and the bytes that it announces. Searches go by datagram, each a [`Call`]. *Who calls it:* `node::peers`. *What it never
 //! does:* encrypt, verify, or allocate more than the bytes received justify. *Where to start:*
 //! [`Message`]. *Source:* our own.
 
@@ -12,6 +12,7 @@ mod address;
 mod capability;
 mod chunk;
 mod codec;
+mod datagram;
 mod field;
 mod get;
 mod introduction;
@@ -24,6 +25,7 @@ mod response;
 pub use capability::Capability;
 pub use chunk::{ChunkHead, Source};
 pub use codec::{FrameError, VERSION};
+pub use datagram::{Call, Envelope, Found, Locate, Search, Setup};
 pub use field::{Field, Selecting};
 pub use get::{Get, Resume, Want};
 pub use introduction::{Gateway, Hello, Introduction};

@@ -18,8 +18,12 @@ pub enum Scheme {
     Default,
     /// Access routers cache for their clients, and select by [`Selection::Thcp`] (A2).
     Thcp,
+    /// As [`Scheme::Thcp`], and access routers search by [`Selection::Bcp`] (A2).
+    Bcp,
     /// Access routers cache for their clients, and all select by [`Selection::PhThcp`] (A3).
     PhThcp,
+    /// As [`Scheme::PhThcp`], and access routers search by [`Selection::PhBcp`] (A3).
+    PhBcp,
     /// As [`Scheme::PhThcp`], and every router keeps what it overhears (Ditto §3).
     Ditto,
 }
@@ -32,6 +36,11 @@ pub enum Selection {
     PhThcp,
     /// The gateway, over one end-to-end connection (MeshCache §4.2.1, A2).
     Thcp,
+    /// The nearest router that answers a broadcast, if none is farther than the gateway; hop by hop, as with
+    /// [`Selection::PhThcp`] (MeshCache §4.3.2, A3).
+    PhBcp,
+    /// The same, over one end-to-end connection (MeshCache §4.2.2, A2).
+    Bcp,
 }
 
 /// Which routers intercept requests, and on which interface.
@@ -50,8 +59,15 @@ pub struct ParseSchemeError;
 
 impl Scheme {
     /// All of them, ordered by the number of caches.
-    pub const ALL: [Self; 5] =
-        [Self::EndToEnd, Self::Default, Self::Thcp, Self::PhThcp, Self::Ditto];
+    pub const ALL: [Self; 7] = [
+        Self::EndToEnd,
+        Self::Default,
+        Self::Thcp,
+        Self::Bcp,
+        Self::PhThcp,
+        Self::PhBcp,
+        Self::Ditto,
+    ];
 
     /// Its name on command lines and in results.
     pub fn name(self) -> &'static str {
@@ -59,7 +75,9 @@ impl Scheme {
             Self::EndToEnd => "end-to-end",
             Self::Default => "default",
             Self::Thcp => Selection::Thcp.name(),
+            Self::Bcp => Selection::Bcp.name(),
             Self::PhThcp => Selection::PhThcp.name(),
+            Self::PhBcp => Selection::PhBcp.name(),
             Self::Ditto => "ditto",
         }
     }
@@ -75,6 +93,12 @@ impl Scheme {
             Self::PhThcp => {
                 "Access routers, for their clients; each hop asks the next one, and keeps what passes (A3)"
             }
+            Self::Bcp => {
+                "As thcp, but access routers first search by broadcast for a nearer copy (A2)"
+            }
+            Self::PhBcp => {
+                "As ph-thcp, but access routers first search by broadcast for a nearer copy (A3)"
+            }
             Self::Ditto => {
                 "As ph-thcp, and every router keeps what it overhears on its monitor interface"
             }
@@ -86,6 +110,8 @@ impl Scheme {
         match self {
             Self::EndToEnd | Self::Default => None,
             Self::Thcp => Some(Selection::Thcp),
+            Self::Bcp => Some(Selection::Bcp),
+            Self::PhBcp => Some(Selection::PhBcp),
             Self::PhThcp | Self::Ditto => Some(Selection::PhThcp),
         }
     }
@@ -95,7 +121,9 @@ impl Scheme {
         match self {
             Self::EndToEnd => None,
             Self::Default => Some(Interception::Gateway),
-            Self::Thcp | Self::PhThcp | Self::Ditto => Some(Interception::AccessRouters),
+            Self::Thcp | Self::Bcp | Self::PhThcp | Self::PhBcp | Self::Ditto => {
+                Some(Interception::AccessRouters)
+            }
         }
     }
 
@@ -107,13 +135,31 @@ impl Scheme {
 
 impl Selection {
     /// All of them, the default first.
-    pub const ALL: [Self; 2] = [Self::PhThcp, Self::Thcp];
+    pub const ALL: [Self; 4] = [Self::PhThcp, Self::Thcp, Self::PhBcp, Self::Bcp];
 
     /// Its name on command lines and in configurations.
     pub fn name(self) -> &'static str {
         match self {
             Self::PhThcp => "ph-thcp",
             Self::Thcp => "thcp",
+            Self::PhBcp => "ph-bcp",
+            Self::Bcp => "bcp",
+        }
+    }
+
+    /// Whether each hop looks up, stores and forwards what this router's clients request.
+    pub fn is_per_hop(self) -> bool {
+        match self {
+            Self::PhThcp | Self::PhBcp => true,
+            Self::Thcp | Self::Bcp => false,
+        }
+    }
+
+    /// Whether routers off the way to the gateway are asked: then the paths to all routers matter.
+    pub fn leaves_the_way(self) -> bool {
+        match self {
+            Self::PhBcp | Self::Bcp => true,
+            Self::PhThcp | Self::Thcp => false,
         }
     }
 }

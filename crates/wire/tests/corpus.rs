@@ -43,6 +43,11 @@ fn introductions() {
 }
 
 #[test]
+fn datagrams() {
+    judge("datagram", peer::datagram);
+}
+
+#[test]
 fn preambles_and_heads_of_chunks() {
     each("chunk_head", |bytes| {
         let head = || Some(ChunkHead::decode(bytes.try_into().ok()?).ok()?.encode().to_vec());

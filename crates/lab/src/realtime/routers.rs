@@ -301,8 +301,8 @@ fn is_ready(
     }
     let asked = match scheme.selection() {
         None => return Ok(true),
-        Some(Selection::Thcp) => "gateway",
-        Some(Selection::PhThcp) => "next_hop",
+        Some(Selection::Thcp | Selection::Bcp) => "gateway",
+        Some(Selection::PhThcp | Selection::PhBcp) => "next_hop",
     };
     let asked = &status["route"][asked];
     let peers = ask("peers")?.unwrap_or_default();

@@ -183,6 +183,7 @@ fn address(router: usize) -> IpAddr {
 fn mesh(router: usize, key: [u8; 32]) -> MeshConfig {
     MeshConfig {
         selection: Selection::PhThcp,
+        search: node::SearchConfig::default(),
         identity: [1 + router as u8; 32],
         key: Some(key),
         gateways: Vec::new(),

@@ -154,7 +154,10 @@ impl Client {
             exchange.ask.make_whole();
         }
         let ask = exchange.ask.clone();
-        if CacheControl::of_request(&ask.headers).only_if_cached {
+        let only_here = ask.peer_hops.towards.is_some_and(|towards| {
+            cx.mesh.as_ref().and_then(|mesh| mesh.routes.own_address()) == Some(towards)
+        });
+        if only_here || CacheControl::of_request(&ask.headers).only_if_cached {
             return self.refuse(cx, id, Fault::NotCached);
         }
         // The peer stores nothing, and what it asks for is rarely the whole object.

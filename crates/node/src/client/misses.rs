@@ -74,7 +74,9 @@ impl Misses {
             }
             can
         });
-        let (key, merges) = (ask.key, ask.is_plain() || waiters.is_empty());
+        // One that only a certain router may answer may end without an answer.
+        let merges = ask.peer_hops.towards.is_none() && (ask.is_plain() || waiters.is_empty());
+        let key = ask.key;
         let miss = Miss {
             old,
             confirms,

@@ -39,7 +39,11 @@ impl Client {
         if let Some(name) = ask.named {
             return self.named_head(cx, id, (peer, request), &name, &head);
         }
-        if !mesh.believes(&head.signer) {
+        let believed = match pursuit.towards {
+            Some(_) => mesh.believes_off_the_way(&head.signer),
+            None => mesh.believes(&head.signer),
+        };
+        if !believed {
             // The peer may be honest: without a gateway it dials origins itself, and signs what it
             // gets.
             self.values.push_back(Value::Accept(id, (peer, request)));
@@ -167,6 +171,11 @@ impl Client {
         // Nothing certifies a response that is not stored, so it cannot be a published object.
         if miss.ask.named.is_some() {
             return cx.expel(peer, Misbehaviour::UncertifiedAnswer);
+        }
+        // Off the way only what is signed is believed (decision 0033).
+        if cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.towards.is_some()) {
+            self.values.push_back(Value::Accept(id, (peer, request)));
+            return self.values.push_back(Value::Disregard(id));
         }
         // Unsigned content counts only from a configured gateway (decision 0023).
         if !cx.takes_unsigned(id, peer) {

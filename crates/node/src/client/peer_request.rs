@@ -105,6 +105,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         hops: ask.hops,
         per_hop: ask.per_hop,
         to_gateway: false,
+        towards: options.towards,
         // What is only passed on has no record.
         resume: ask.resume.filter(|_| options.passed.is_none()),
         have: ask.have.filter(|_| options.passed.is_none()),

@@ -22,6 +22,7 @@ const PORT: u16 = 4404;
 fn node(identity: u8, seed: u8, key: Option<u8>) -> Peers {
     let config = MeshConfig {
         selection: wire::Selection::PhThcp,
+        search: crate::input::SearchConfig::default(),
         identity: [identity; 32],
         key: key.map(|it| [it; 32]),
         gateways: Vec::new(),

@@ -38,7 +38,7 @@ pub struct Told {
 }
 
 /// The service; see the module.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Routes {
     table: RouteTable,
     /// The last route out of the mesh that was not [`Exit::Nowhere`].
@@ -118,16 +118,29 @@ impl Routes {
         self.table.exit.gateway().or(self.told().map(|told| told.gateway))
     }
 
+    /// The path to a router; the gateway is one.
+    pub fn path_to(&self, router: IpAddr) -> Option<Path> {
+        let gateway = || {
+            let route = self.route().filter(|_| self.gateway() == Some(router))?;
+            let Route { next_hop, metric, .. } = *route;
+            Some(Path { next_hop, interface: route.interface.index, metric, hops: self.hops() })
+        };
+        self.table.paths.to(router).or_else(gateway)
+    }
+
     /// The nodes to which a request can be sent now.
     pub fn ways(&self) -> Ways {
         Ways { next_hop: self.route().map(|route| route.next_hop), gateway: self.gateway() }
     }
 
-    /// The socket address of a port. A link-local address gets the scope of the next hop's interface.
+    /// The socket address of a port. A link-local address gets the scope of the interface towards it.
     pub fn socket(&self, address: IpAddr, port: u16) -> SocketAddr {
         match (address, self.route()) {
             (IpAddr::V6(v6), Some(route)) if v6.is_unicast_link_local() => {
-                SocketAddrV6::new(v6, port, 0, route.interface.index).into()
+                let mut paths = self.table.paths.iter();
+                let path = paths.find(|(_, path)| path.next_hop == address);
+                let interface = path.map_or(route.interface.index, |(_, path)| path.interface);
+                SocketAddrV6::new(v6, port, 0, interface).into()
             }
             _ => (address, port).into(),
         }

@@ -1,25 +1,44 @@
 //! Sends a request: to a peer, which may have to be dialled first, or to the origin.
 
-use super::select::{Answer, Said};
+use super::select::{Answer, Here, Said};
 use super::{LOOK_EVERY, Source, Value};
 use crate::context::Context;
 use crate::events::{Event, SourceKind};
 use crate::http::{fields, only_range};
 use crate::input::{FetchError, FetchId};
+use crate::mesh::Mesh;
 use crate::output::{OriginOutput, Output};
 use crate::pursuits::{Goal, Pursuit, Upstream};
 use crate::request::{CREDIT, MANIFEST_CREDIT};
 use crate::{hints, output};
 use ::http::{HeaderMap, Method, header};
 use std::net::{IpAddr, SocketAddr};
-use wire::NodeId;
 use wire::peer::{Get, Message, Options, Passed, Request, Resume};
+use wire::{Hint, NodeId};
 
 impl Source {
     pub(super) fn reach(&mut self, cx: &mut Context, id: FetchId, from: Option<(Resume, u64)>) {
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
+        // The router that was found did not help, or another is asked beside it.
+        if let Some(at) = pursuit.towards.take() {
+            self.select.in_vain(cx.now, id, at);
+        }
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
-        match pursuit.choose(cx, id, &*self.select) {
+        let answer = pursuit.choose(cx, id, &*self.select);
+        if let Some(mesh) = &cx.mesh
+            && matches!(answer, Answer::Found(_) | Answer::Holder { .. })
+        {
+            let may = |address| pursuit.may_ask(mesh, address);
+            let query = pursuit.query(cx.now, mesh, id, &may);
+            self.select.asked(&here(cx, mesh, &|name| hints::has(cx, name)), &query, answer);
+            self.poll_select(cx);
+        }
+        match answer {
             Answer::Found(address) => self.ask_at(cx, id, address, from),
+            Answer::Holder { at, by } => {
+                cx.pursuits.entry(id).and_modify(|pursuit| pursuit.towards = Some(at));
+                self.ask_at(cx, id, by, from);
+            }
             Answer::Later => self.begin_select(cx, id),
             Answer::Nobody => self.ask_origin(cx, id),
         }
@@ -27,20 +46,22 @@ impl Source {
 
     /// Lets the scheme find out which peer to ask.
     fn begin_select(&mut self, cx: &mut Context, id: FetchId) {
-        let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(cx.pursuits.get_mut(&id)) else {
-            return;
-        };
-        pursuit.via = Upstream::Selecting(cx.now);
+        if let Some(pursuit) = cx.pursuits.get_mut(&id) {
+            pursuit.via = Upstream::Selecting(cx.now);
+            cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Selection });
+        }
+        let Some((mesh, pursuit)) = cx.mesh.as_ref().zip(cx.pursuits.get(&id)) else { return };
         let may = |address| pursuit.may_ask(mesh, address);
-        cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Selection });
-        self.select.begin(cx.now, &pursuit.query(mesh, id, &may));
+        let query = pursuit.query(cx.now, mesh, id, &may);
+        self.select.begin(&here(cx, mesh, &|name| hints::has(cx, name)), &query);
         self.look_again(cx.now);
         self.poll_select(cx);
     }
 
     /// A datagram for the scheme has arrived.
     pub fn handle_datagram(&mut self, cx: &mut Context, from: SocketAddr, bytes: &[u8]) {
-        self.select.handle_datagram(cx.now, from, bytes);
+        let Some(mesh) = &cx.mesh else { return };
+        self.select.handle_datagram(&here(cx, mesh, &|name| hints::has(cx, name)), from, bytes);
         self.poll_select(cx);
     }
 
@@ -56,6 +77,7 @@ impl Source {
         while let Some(said) = self.select.poll() {
             match said {
                 Said::Datagram(to, bytes) => cx.out.push_back(Output::Datagram(to, bytes)),
+                Said::Broadcast(bytes) => cx.out.push_back(Output::Broadcast(bytes)),
                 Said::Known(id) => {
                     if matches!(cx.pursuits.via(id), Some(Upstream::Selecting(_))) {
                         self.ask_next(cx, id);
@@ -102,8 +124,11 @@ impl Source {
             return;
         };
         pursuit.via = Upstream::Peer(peer, request);
-        // By address, because a router that is not connected yet has no other name.
-        pursuit.tried.push(address);
+        // By address, because a router that is not connected yet has no other name. The one that leads to a holder
+        // may still be asked as one on the way.
+        if pursuit.towards.is_none() || pursuit.quest.ask.peer_hops.towards.is_some() {
+            pursuit.tried.push(address);
+        }
         pursuit.moved = cx.now;
         // Many units may have been overheard, so the peer should send only wanted ones.
         pursuit.sparing |= hopeful;
@@ -130,7 +155,7 @@ impl Source {
         if pursuit.quest.goal == Goal::Holes {
             return self.values.push_back(Value::CannotFill(id));
         }
-        if pursuit.quest.ask.named.is_some() && !pursuit.quest.goal.is_object() {
+        if pursuit.is_for_peers() && !pursuit.quest.goal.is_object() {
             return match pursuit.previous.take() {
                 // The peer asked first may only be slow.
                 Some((peer, request)) => pursuit.via = Upstream::Peer(peer, request),
@@ -176,6 +201,8 @@ impl Source {
         // SYN, for which TCP waits a second, over with early.
         mesh.peers.open_data(cx.now, peer);
         for id in self.dialled(cx, address) {
+            // It was only dialled: what is asked of it is chosen again.
+            cx.pursuits.entry(id).and_modify(|pursuit| pursuit.towards = None);
             self.ask_next(cx, id);
         }
     }
@@ -218,6 +245,11 @@ impl Source {
     pub(super) fn ends(&mut self, id: FetchId, result: Result<(), FetchError>) {
         self.values.push_back(Value::Ended(id, result));
     }
+}
+
+/// What the scheme may look up here.
+fn here<'a>(cx: &Context, mesh: &'a Mesh, holds: &'a dyn Fn(&Hint) -> bool) -> Here<'a> {
+    Here { now: cx.now, date: cx.date(), routes: &mesh.routes, holds }
 }
 
 impl Pursuit {
@@ -276,6 +308,13 @@ impl Pursuit {
         if range.is_some() {
             headers.remove(header::RANGE);
         }
-        Options { passed, range, to: None, follow: ask.follow, digest: ask.expected }
+        Options {
+            passed,
+            range,
+            to: None,
+            follow: ask.follow,
+            digest: ask.expected,
+            towards: self.towards,
+        }
     }
 }

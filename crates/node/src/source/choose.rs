@@ -8,7 +8,7 @@ use crate::mesh::Mesh;
 use crate::pursuits::{Goal, Pursuit};
 use crate::request::{Ask, Asker, FIELDS_MAX};
 use std::net::IpAddr;
-use wire::{Oid, peer};
+use wire::{Instant, Oid, peer};
 
 /// The longest path that a request to a peer may have, in bytes.
 const URI_MAX: usize = 8 * 1024;
@@ -25,8 +25,9 @@ impl Source {
     /// One if the route leads elsewhere by now.
     pub(super) fn asked_beside(&self, cx: &Context, id: FetchId, pursuit: &Pursuit) -> u32 {
         let Some((mesh, supplier)) = cx.mesh.as_ref().zip(pursuit.supplier()) else { return 1 };
-        let first = pursuit.scheme_says(mesh, id, &*self.select, &|_| true);
-        if !matches!(first, Answer::Found(address) if mesh.peers.at(address) == Some(supplier)) {
+        let first = pursuit.scheme_says(cx.now, mesh, id, &*self.select, &|_| true);
+        let (Answer::Found(address) | Answer::Holder { by: address, .. }) = first else { return 1 };
+        if mesh.peers.at(address) != Some(supplier) {
             return 1;
         }
         self.asks.keys().filter(|(peer, _)| *peer == supplier).count().max(1) as u32
@@ -47,7 +48,7 @@ impl Pursuit {
     /// two versions must not be spliced.
     pub(super) fn may_race_origin(&self, cx: &Context) -> bool {
         let asks = self.quest.goal == Goal::Head;
-        asks && !self.origin_raced && !self.is_named() && self.is_vouched_for(cx)
+        asks && !self.origin_raced && !self.is_for_peers() && self.is_vouched_for(cx)
     }
 
     /// The peer to ask now: first the rules that hold under every scheme, then the scheme's choice.
@@ -64,6 +65,7 @@ impl Pursuit {
         let stays = ask.named.is_none() && (ask.stays_here() || self.is_direct(cx));
         match holder {
             _ if wide => return Answer::Nobody,
+            _ if ask.peer_hops.towards.is_some() => return self.onward(mesh, first),
             _ if referred.is_some() => return referred.map_or(Answer::Nobody, Answer::Found),
             Some(address) => return Answer::Found(address),
             None if mesh.routes.route().is_none() || stays => return Answer::Nobody,
@@ -71,19 +73,29 @@ impl Pursuit {
         }
         let resumes =
             ask.asker == Asker::Client && self.quest.goal.is_object() && ask.named.is_none();
-        match self.scheme_says(mesh, id, select, &first) {
+        match self.scheme_says(cx.now, mesh, id, select, &first) {
             // The client cannot use the origin any more, so a peer that did not answer lately is
             // tried again (decision 0018). A peer's request is not: that peer may have another
             // route.
-            Answer::Nobody if resumes => self.scheme_says(mesh, id, select, &may),
+            Answer::Nobody if resumes => self.scheme_says(cx.now, mesh, id, select, &may),
             answer => answer,
         }
+    }
+
+    /// A peer's request goes on towards the router for which it is; the scheme has no part in it.
+    fn onward(&self, mesh: &Mesh, may: impl Fn(IpAddr) -> bool) -> Answer {
+        let holder = self.quest.ask.peer_hops.towards.and_then(|at| {
+            let by = mesh.routes.path_to(at)?.next_hop;
+            may(by).then_some(Answer::Holder { at, by })
+        });
+        holder.unwrap_or(Answer::Nobody)
     }
 
     /// The scheme's choice. A request for the gateway itself does not use the scheme: that breaks
     /// loops.
     fn scheme_says(
         &self,
+        now: Instant,
         mesh: &Mesh,
         id: FetchId,
         select: &dyn Select,
@@ -92,13 +104,14 @@ impl Pursuit {
         if self.to_gateway {
             return mesh.routes.ways().choose(false, may).map_or(Answer::Nobody, Answer::Found);
         }
-        select.choose(&self.query(mesh, id, may))
+        select.choose(&self.query(now, mesh, id, may))
     }
 
     /// The question for the scheme.
     pub(super) fn query<'a>(
         &self,
-        mesh: &Mesh,
+        now: Instant,
+        mesh: &'a Mesh,
         id: FetchId,
         may: &'a dyn Fn(IpAddr) -> bool,
     ) -> Query<'a> {
@@ -106,7 +119,7 @@ impl Pursuit {
             Asker::Client => None,
             Asker::Peer(..) => Some(self.quest.ask.peer_hops.per_hop),
         };
-        Query { id, key: self.quest.ask.key, per_hop, ways: mesh.routes.ways(), may }
+        Query { now, id, key: self.quest.ask.key, per_hop, routes: &mesh.routes, may }
     }
 
     /// Whether a node has not been tried yet, and does not wait for this request itself.

@@ -16,7 +16,7 @@ impl Source {
     /// Ends all requests of a transfer.
     pub fn end(&mut self, cx: &mut Context, id: FetchId) {
         let Some(pursuit) = cx.pursuits.remove(&id) else { return };
-        self.select.end(id);
+        self.select.end(cx.now, id);
         self.poll_select(cx);
         if let Some(fetch) = pursuit.fetch(id) {
             self.range_requests.remove(&fetch);
@@ -263,5 +263,10 @@ impl Pursuit {
     /// Whether the request is for a named object.
     pub(super) fn is_named(&self) -> bool {
         self.quest.ask.named.is_some()
+    }
+
+    /// Whether no origin can answer: the request is for a named object, or for what a router has stored.
+    pub(super) fn is_for_peers(&self) -> bool {
+        self.is_named() || self.quest.ask.peer_hops.towards.is_some()
     }
 }

@@ -65,7 +65,7 @@ pub enum Value {
 /// The machine; see the module.
 pub struct Source {
     /// The selection scheme.
-    select: Box<dyn Select>,
+    pub select: Box<dyn Select>,
     /// Our requests to peers.
     asks: Map<(NodeId, Request), FetchId>,
     /// Requests that wait for a peer to be dialled.
@@ -116,6 +116,7 @@ impl Source {
             via: Upstream::Next,
             tried: Vec::new(),
             referred: None,
+            towards: None,
             previous: None,
             answered: false,
             lost_route_at: None,

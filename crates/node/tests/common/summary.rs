@@ -60,6 +60,7 @@ pub fn summary(output: &Output) -> String {
         Output::Store(StoreOutput::List(file)) => format!("list {}", segment(*file)),
         Output::Link(output) => link_summary(output),
         Output::Datagram(to, bytes) => format!("datagram {to} {}", digest(bytes)),
+        Output::Broadcast(bytes) => format!("broadcast {}", digest(bytes)),
         Output::Notice(line) => format!("notice {line}"),
         Output::Store(StoreOutput::Rewrite(file, keep)) => {
             format!("rewrite {} {}", segment(*file), list(keep.iter().map(entry)))

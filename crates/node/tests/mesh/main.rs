@@ -29,6 +29,7 @@ mod probation;
 mod progress;
 mod records;
 mod sealing;
+mod searching;
 mod site;
 mod torture;
 mod uncacheable;

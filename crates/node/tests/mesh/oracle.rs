@@ -5,7 +5,7 @@ mod scheme;
 use crate::net::{Call, Client, Mesh, PORT, Page, Plan, Port, address};
 use bytes::Bytes;
 use node::FetchId;
-use node::select::{Answer, Query, Said, Select};
+use node::select::{Answer, Here, Query, Said, Select};
 use scheme::{ByOracle, QUESTIONS_MAX, TIMEOUT};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -37,16 +37,16 @@ impl Select for Watched {
         self.0.borrow().choose(query)
     }
 
-    fn begin(&mut self, now: Instant, query: &Query<'_>) {
-        self.0.borrow_mut().begin(now, query);
+    fn begin(&mut self, here: &Here<'_>, query: &Query<'_>) {
+        self.0.borrow_mut().begin(here, query);
     }
 
-    fn end(&mut self, id: FetchId) {
-        self.0.borrow_mut().end(id);
+    fn end(&mut self, now: Instant, id: FetchId) {
+        self.0.borrow_mut().end(now, id);
     }
 
-    fn handle_datagram(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
-        self.0.borrow_mut().handle_datagram(now, from, bytes);
+    fn handle_datagram(&mut self, here: &Here<'_>, from: SocketAddr, bytes: &[u8]) {
+        self.0.borrow_mut().handle_datagram(here, from, bytes);
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -1,6 +1,6 @@
 //! Parameters of table 2 that the paper does not give, and our values.
 
-use super::table2::PLACES;
+use super::caches::PLACES;
 use crate::experiment::parameters::keys;
 use crate::experiment::{Chosen, Parameter};
 use sim::scenario::Scenario;

@@ -8,6 +8,7 @@ use wire::Scheme;
 
 use super::mesh::{Member, Mesh, Options, RunError, Watchers};
 use super::run::{result, transfer};
+use super::waits::{Waited, Waits};
 use super::{Report, StoreSize};
 use crate::hosts::Got;
 use crate::net::Host;
@@ -21,6 +22,10 @@ pub struct Browsed {
     pub result: RunResult,
     /// For each transfer, the number of the client behind its router.
     pub readers: Vec<usize>,
+    /// What its requests waited for before a peer was asked.
+    pub waited: Waited,
+    /// Datagrams that routers sent each other, counted at each hop.
+    pub datagrams: u64,
     /// Bytes of content that the gateway gave to clients and peers; 0 if it has no engine.
     pub gateway_bytes: u64,
 }
@@ -61,8 +66,11 @@ pub fn browse(
     let browsing = &scenario.browsing;
     let (store, max_age_s) = (StoreSize::lru(browsing.store_bytes), browsing.max_age_s);
     let mut mesh = Mesh::build(scenario, scheme, seed, Options { store, max_age_s, ..options })?;
-    mesh.watch(watchers);
+    let waits = Waits::default();
+    mesh.watch(Watchers { events: Some(waits.sink(watchers.events)), ..watchers });
     mesh.meet(scheme);
+    waits.take();
+    let datagrams = mesh.world.counters().datagrams_sent;
     let (before, given) = (mesh.snapshot(), mesh.given_by_gateway());
     let got = mesh.read();
     let after = mesh.snapshot();
@@ -77,7 +85,8 @@ pub fn browse(
         transfers.push(transfer);
     }
     let result = result(scenario, scheme, seed, transfers, [&before, &after]);
-    Ok(Browsed { result, readers, gateway_bytes })
+    let (waited, datagrams) = (waits.take(), mesh.world.counters().datagrams_sent - datagrams);
+    Ok(Browsed { result, readers, waited, datagrams, gateway_bytes })
 }
 
 impl Mesh<'_> {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node::Listening;
+pub use node::{Locating, SearchConfig, SearchTimeout};
 use store::Policy;
 use wire::{Date, Instant, Scheme, Selection};
 
@@ -46,6 +47,8 @@ pub struct Options {
     pub store: StoreSize,
     /// The memory budget of each engine, in bytes.
     pub memory_bytes: u64,
+    /// How routers search, under the schemes that do.
+    pub search: SearchConfig,
     /// How long files stay fresh, in seconds.
     pub max_age_s: u64,
 }
@@ -55,6 +58,7 @@ impl Default for Options {
         Self {
             store: StoreSize { bytes: 1 << 30, policy: Policy::S3Fifo },
             memory_bytes: 16 << 20,
+            search: SearchConfig::default(),
             max_age_s: 86_400,
         }
     }
@@ -122,6 +126,7 @@ impl<'a> Mesh<'a> {
         let own_seed = |machine| scenario::seed(seed, machine, ROUTERS);
         let far = outside.far_place(own_seed);
         let mut routes = Routes::of(scenario);
+        let all = scheme.selection().is_some_and(Selection::leaves_the_way);
         let routers = (0..count).map(|router| {
             let intercepts = intercepts(scenario, scheme, router);
             if scheme.selection().is_none() && intercepts.is_empty() {
@@ -132,7 +137,8 @@ impl<'a> Mesh<'a> {
                 name: name(scenario, router),
                 seed: own_seed(router),
                 selection: scheme.selection(),
-                table: way::table(&mut routes, router, scenario.gateway, false),
+                search: options.search,
+                table: way::table(&mut routes, router, scenario.gateway, all),
                 gateway: scenario.gateway,
                 intercepts,
                 overhear: scheme.overhears().then_some(listening),
@@ -203,8 +209,8 @@ impl<'a> Mesh<'a> {
             let next_hop = self.world.routes().next_hop(router, gateway);
             let asked = match scheme.selection() {
                 None => None,
-                Some(Selection::Thcp) => next_hop.map(|_| gateway),
-                Some(Selection::PhThcp) => next_hop,
+                Some(Selection::Thcp | Selection::Bcp) => next_hop.map(|_| gateway),
+                Some(Selection::PhThcp | Selection::PhBcp) => next_hop,
             };
             match (self.world.program(router), asked) {
                 (Member::Router(it), _) if !it.has_far_end() => false,

@@ -27,4 +27,6 @@ pub struct Counters {
     pub reroutes: u64,
     /// IP packets that were on the air at least once, counted at each hop.
     pub packets_sent: u64,
+    /// Of these, those with a UDP datagram.
+    pub datagrams_sent: u64,
 }

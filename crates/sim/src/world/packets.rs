@@ -5,7 +5,7 @@
 use radio::{Destination, Input, Outcome, Output, Station};
 
 use super::{AIR, End, Machine, Program, Wired, World, machine};
-use crate::net::Packet;
+use crate::net::{Body, Packet};
 
 impl<P: Program> World<P> {
     /// Delivers packets that have arrived, and those that arrive at once because of them.
@@ -154,7 +154,9 @@ impl<P: Program> World<P> {
                 }
                 Output::Done { from, payload, outcome, tries, .. } => {
                     // A packet that found the queue full was never on the air.
+                    let is_datagram = tries > 0 && matches!(payload.body, Body::Udp(_));
                     self.counters.packets_sent += u64::from(tries > 0);
+                    self.counters.datagrams_sent += u64::from(is_datagram);
                     let sender = usize::from(from.0);
                     // The connection may have held back small segments behind this packet.
                     if self.machines[sender].host.leave_queue(&payload) {

@@ -117,6 +117,10 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
         let (array, rest) = self.rest.split_first_chunk().ok_or(FrameError::Malformed)?;
         self.rest = rest;

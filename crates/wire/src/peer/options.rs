@@ -13,6 +13,9 @@
 //! | 5 to | 16: a node id |
 //! | 7 follow | nothing |
 //! | 8 digest | 1: 1 SHA-256, 2 SHA-512; the digest, 32 or 64 |
+//! | 9 towards | 4 or 16: the address of a router |
+
+use std::net::IpAddr;
 
 use super::codec::{FrameError, Part, Reader, Unknown, at_most, sound, write_bytes};
 use crate::varint;
@@ -23,6 +26,7 @@ const RANGE: u16 = 3;
 const TO: u16 = 5;
 const FOLLOW: u16 = 7;
 const DIGEST: u16 = 8;
+const TOWARDS: u16 = 9;
 
 const SHA256: u8 = 1;
 const SHA512: u8 = 2;
@@ -41,6 +45,9 @@ pub struct Options {
     pub follow: bool,
     /// The digest of the content, as an index promised it. A node that does not know it ignores it.
     pub digest: Option<Digest>,
+    /// The router that is said to have the object. Those on the way there look it up, pass the request on and keep
+    /// the answer; that router answers from its store alone.
+    pub towards: Option<IpAddr>,
 }
 
 /// The method of a request whose response is passed on.
@@ -75,6 +82,7 @@ impl Options {
             (TO, to),
             (FOLLOW, self.follow.then(Vec::new)),
             (DIGEST, self.digest.as_ref().map(digest_bytes)),
+            (TOWARDS, self.towards.map(address_bytes)),
         ]
         .into_iter()
         .filter_map(|(kind, value)| Some((kind, value?)))
@@ -107,6 +115,12 @@ impl Options {
                     SHA512 => Some(Digest::Sha512(value.array()?)),
                     _ => return Ok(false),
                 }
+            }
+            TOWARDS => {
+                self.towards = Some(match value.rest().len() {
+                    4 => value.array::<4>()?.into(),
+                    _ => value.array::<16>()?.into(),
+                });
             }
             _ => return Ok(false),
         }
@@ -164,6 +178,13 @@ impl ByteRange {
             varint::write(number, &mut out);
         }
         out
+    }
+}
+
+fn address_bytes(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
     }
 }
 

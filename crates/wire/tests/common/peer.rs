@@ -1,6 +1,6 @@
 //! Properties of peers' frames that hold for any input.
 
-use wire::peer::{Introduction, Message, Received};
+use wire::peer::{Call, Envelope, Introduction, Message, Received};
 
 /// A message: what is known of it has one encoding. Returns whether it is accepted.
 pub fn message(bytes: &[u8]) -> bool {
@@ -33,4 +33,15 @@ pub fn introduction(bytes: &[u8]) -> bool {
     assert_eq!(again == bytes, !skipped, "another encoding");
     assert_eq!(Introduction::decode(&again), Ok(introduction));
     true
+}
+
+/// A datagram in clear: its call has one encoding. Returns whether it is accepted.
+pub fn datagram(bytes: &[u8]) -> bool {
+    let Ok((envelope, call)) = Envelope::read(bytes) else { return false };
+    let mut again = Vec::new();
+    envelope.write(&mut again);
+    assert_eq!(again, bytes[..bytes.len() - call.len()]);
+    let decoded = Call::decode(call);
+    assert!(decoded.is_err() || decoded.is_ok_and(|it| it.encode() == call), "another encoding");
+    envelope == Envelope::Open && decoded.is_ok()
 }

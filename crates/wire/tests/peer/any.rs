@@ -7,9 +7,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use wire::peer::{
-    ByteRange, Capability, ChunkHead, Connection, Field, Gateway, Get, Head, Hello, Introduction,
-    Message, Opaque, Options, Outcome, Passed, Preamble, Request, Resume, Router, Selecting,
-    Source, Want,
+    ByteRange, Call, Capability, ChunkHead, Connection, Field, Found, Gateway, Get, Head, Hello,
+    Introduction, Locate, Message, Opaque, Options, Outcome, Passed, Preamble, Request, Resume,
+    Router, Search, Selecting, Setup, Source, Want,
 };
 use wire::{ChunkId, Digest, Hint, NodeId, PublicKey, RecordId, Signature, Token};
 
@@ -137,10 +137,29 @@ fn options() -> impl Strategy<Value = Options> {
     ];
     let passed = option::of((passed, option::of(range)));
     let to = option::of(any::<[u8; 16]>().prop_map(NodeId));
-    (passed, to, any::<bool>(), option::of(digest)).prop_map(|(passed, to, follow, digest)| {
-        let (passed, range) = passed.map_or((None, None), |(method, range)| (Some(method), range));
-        Options { passed, range, to, follow, digest }
-    })
+    let towards = option::of(any::<IpAddr>());
+    (passed, to, any::<bool>(), option::of(digest), towards).prop_map(
+        |(passed, to, follow, digest, towards)| {
+            let (passed, range) =
+                passed.map_or((None, None), |(method, range)| (Some(method), range));
+            Options { passed, range, to, follow, digest, towards }
+        },
+    )
+}
+
+pub fn call() -> impl Strategy<Value = Call> {
+    let search =
+        (any::<u64>(), any::<u32>()).prop_map(|(boot, sequence)| Search { boot, sequence });
+    let name = any::<[u8; 8]>().prop_map(Hint);
+    (search, name, any::<IpAddr>(), 1..=u8::MAX, 1..=u8::MAX).prop_flat_map(
+        |(search, name, router, ttl, hops)| {
+            prop_oneof![
+                Just(Call::Locate(Locate { origin: router, search, name, ttl, hops })),
+                Just(Call::Found(Found { search, holder: router, hops })),
+                Just(Call::Setup(Setup { search, name, holder: router })),
+            ]
+        },
+    )
 }
 
 fn ask() -> impl Strategy<Value = Get> {

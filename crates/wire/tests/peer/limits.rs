@@ -1,8 +1,9 @@
 //! Frames that are refused, when received or about to be sent.
 
 use wire::peer::{
-    ByteRange, Capability, ChunkHead, FrameError, Get, Hello, Introduction, Message, Opaque,
-    Outcome, Passed, Preamble, Received, Request, Router, Source, Want,
+    ByteRange, Call, Capability, ChunkHead, Envelope, Found, FrameError, Get, Hello, Introduction,
+    Locate, Message, Opaque, Outcome, Passed, Preamble, Received, Request, Router, Search, Source,
+    Want,
 };
 use wire::{ChunkId, Hint, NodeId, PublicKey, Signature, Token};
 
@@ -213,8 +214,44 @@ fn options_are_in_order_and_exact() {
     refused(&with_options(&[1, 7, 1, 0]), FrameError::Malformed); // a value too long
     refused(&with_options(&[1, 5, 1, 0]), FrameError::Malformed); // a value too short
     refused(&with_options(&[1, 7]), FrameError::Malformed);
-    refused(&with_options(&[1, 9, 2, 0]), FrameError::Malformed); // an unknown one that is cut off
+    refused(&with_options(&[1, 11, 2, 0]), FrameError::Malformed); // an unknown one that is cut off
+    refused(&with_options(&[1, 9, 5, 10, 0, 0, 7, 0]), FrameError::Malformed); // no address
     refused(&with_options(&[17]), FrameError::TooLong);
+}
+
+#[test]
+fn calls_are_exact() {
+    let search = Search { boot: 1, sequence: 2 };
+    let found = Call::Found(Found { search, holder: [10, 0, 0, 7].into(), hops: 3 });
+    let good = found.encode();
+    let refused = |bytes: &[u8]| assert_eq!(Call::decode(bytes), Err(FrameError::Malformed));
+    refused(&[]);
+    refused(&good[..good.len() - 1]);
+    refused(&[&good[..], &[0]].concat());
+    for (at, byte) in [(0, 4), (13, 0), (14, 0), (14, 3), (14, 4)] {
+        let mut bad = good.clone();
+        bad[at] = byte;
+        refused(&bad);
+    }
+    let name = Hint([4; 8]);
+    let locate = Locate { origin: [10, 0, 0, 7].into(), search, name, ttl: 1, hops: 1 };
+    let good = Call::Locate(locate).encode();
+    for at in [21, 22] {
+        let mut bad = good.clone();
+        bad[at] = 0;
+        refused(&bad);
+    }
+}
+
+#[test]
+fn envelopes_are_short_and_of_this_version() {
+    let opened =
+        |bytes: &[u8]| Envelope::read(bytes).map(|(envelope, rest)| (envelope, rest.len()));
+    assert_eq!(opened(b"HSDG\x02\x00abc"), Ok((Envelope::Open, 3)));
+    assert_eq!(opened(b"HSDG\x01\x00abc"), Err(FrameError::Version(1)));
+    assert_eq!(opened(b"HSDG\x02\x02abc"), Err(FrameError::Malformed));
+    assert_eq!(opened(b"HSDG\x02\x01abc"), Err(FrameError::Malformed), "no nonce");
+    assert_eq!(opened(&[0; 129]), Err(FrameError::TooLong));
 }
 
 #[test]
@@ -232,7 +269,7 @@ fn what_later_versions_may_add() {
     skipped(&with_options(&[2, 7, 0, 0x80, 2, 0]), asking(|ask| ask.options.follow = true));
     skipped(&with_options(&[1, 8, 2, 3, 0]), asking(|_| {})); // a digest of another kind
     // Options that may not: also values of a known one.
-    for options in [&[1, 9, 0][..], &[2, 7, 0, 9, 1, 5], &[1, 1, 1, 2], &[2, 1, 1, 0, 3, 1, 3]] {
+    for options in [&[1, 11, 0][..], &[2, 7, 0, 11, 1, 5], &[1, 1, 1, 2], &[2, 1, 1, 0, 3, 1, 3]] {
         let received = Message::receive(&with_options(options));
         assert_eq!(received, Ok(Received::NotUnderstood(REQUEST)), "{options:?}");
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use wire::peer::{ChunkHead, Introduction, Message, Preamble, Received};
+use wire::peer::{Call, ChunkHead, Introduction, Message, Preamble, Received};
 
 use crate::any;
 
@@ -115,6 +115,19 @@ proptest! {
         spoil(&mut bytes, &damage);
         if let Ok(other) = Introduction::decode(&bytes) {
             prop_assert_eq!(other.encode(), Some(bytes));
+        }
+    }
+
+    #[test]
+    fn calls_come_back(call in any::call(), damage in damage()) {
+        let mut bytes = call.encode();
+        prop_assert_eq!(Call::decode(&bytes), Ok(call));
+        for end in 0..bytes.len() {
+            prop_assert!(Call::decode(&bytes[..end]).is_err(), "cut at {end}");
+        }
+        spoil(&mut bytes, &damage);
+        if let Ok(other) = Call::decode(&bytes) {
+            prop_assert_eq!(other.encode(), bytes);
         }
     }
 

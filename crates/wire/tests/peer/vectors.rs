@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use wire::peer::{
-    ByteRange, Capability, ChunkHead, Connection, Gateway, Get, Head, Hello, Introduction, Message,
-    Opaque, Options, Outcome, Passed, Preamble, Refusal, Request, Resume, Router, Source, VERSION,
-    Want, segment_signed,
+    ByteRange, Call, Capability, ChunkHead, Connection, Envelope, Found, Gateway, Get, Head, Hello,
+    Introduction, Locate, Message, Opaque, Options, Outcome, Passed, Preamble, Refusal, Request,
+    Resume, Router, Search, Setup, Source, VERSION, Want, segment_signed,
 };
 use wire::{ChunkId, Digest, Hint, NodeId, ObjectKey, PublicKey, RecordId, Signature, Token};
 
@@ -146,9 +146,10 @@ fn options() {
         to: Some(NodeId([0x11; 16])),
         follow: true,
         digest: Some(Digest::Sha256([0x77; 32])),
+        towards: Some([10, 0, 0, 7].into()),
     };
     let expected = [
-        "05",             // five options
+        "06",             // six options
         "010100",         // passed: GET
         "03040005ac02",   // range: between 5 and 300
         "0510",           // to:
@@ -156,6 +157,7 @@ fn options() {
         "0700",           // follow
         "082101",         // digest: SHA-256
         &"77".repeat(32),
+        "09040a000007", // towards 10.0.0.7
     ];
     with(all, &expected);
     let passed = Some(Passed::Head);
@@ -166,6 +168,35 @@ fn options() {
     let digest = Some(Digest::Sha512([0x88; 64]));
     let long = Options { digest, ..Options::default() };
     with(long, &["01", "084102", &"88".repeat(64)]);
+    let towards = Some(IpAddr::from([0x99; 16]));
+    with(Options { towards, ..Options::default() }, &["01", "0910", &"99".repeat(16)]);
+}
+
+#[test]
+fn datagrams() {
+    let mut out = Vec::new();
+    Envelope::Open.write(&mut out);
+    assert_eq!(hex(&out), "485344470200");
+    let mut out = Vec::new();
+    Envelope::Sealed { nonce: [0x33; 24] }.write(&mut out);
+    assert_eq!(hex(&out), ["485344470201", &"33".repeat(24)].concat());
+    let search = Search { boot: 0x0102_0304_0506_0708, sequence: 9 };
+    let (name, holder) = (Hint([0x44; 8]), [10, 0, 0, 7].into());
+    let frozen = |call: Call, expected: [&str; 4]| {
+        assert_eq!(hex(&call.encode()), expected.concat());
+        assert_eq!(Call::decode(&call.encode()), Ok(call));
+    };
+    let number = "010203040506070800000009";
+    frozen(
+        Call::Locate(Locate { origin: holder, search, name, ttl: 5, hops: 2 }),
+        ["01", number, "4444444444444444", "0502010a000007"],
+    );
+    frozen(Call::Found(Found { search, holder, hops: 2 }), ["02", number, "02", "010a000007"]);
+    let holder = IpAddr::from([0x55; 16]);
+    frozen(
+        Call::Setup(Setup { search, name, holder }),
+        ["03", number, "4444444444444444", &["02", &"55".repeat(16)].concat()],
+    );
 }
 
 #[test]

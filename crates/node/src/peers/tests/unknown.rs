@@ -53,8 +53,8 @@ fn a_request_that_requires_what_is_unknown_ends_and_the_connection_stays() {
     let get = Get { request: Request(7), uri: "http://o.test/".into(), ..Get::default() };
     let mut bytes = Message::Get(Box::new(get)).encode().expect("it is short");
     assert_eq!(bytes.pop(), Some(0), "it has no options");
-    // One option, of the unknown odd type 9.
-    bytes.extend([1, 9, 0]);
+    // One option, of the unknown odd type 11.
+    bytes.extend([1, 11, 0]);
     net.with(0, |peers, _| say_raw(peers, ids[1], &bytes));
     net.run(200);
     assert_eq!(told(&net.events(1)), told(&[]));

@@ -312,7 +312,9 @@ impl Net {
                 self.after(Duration::ZERO, Event::Input(Input::Name(host, Some(addresses))));
             }
             Output::Notice(_) => {}
-            Output::Link(_) | Output::Datagram(..) => panic!("it is in no mesh: {output:?}"),
+            Output::Link(_) | Output::Datagram(..) | Output::Broadcast(_) => {
+                panic!("it is in no mesh: {output:?}")
+            }
         }
     }
 

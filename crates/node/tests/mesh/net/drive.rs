@@ -182,6 +182,7 @@ impl Mesh {
                 self.after(self.links.latency, Some(node), What::Input(input));
             }
             Output::Datagram(to, bytes) => self.send_datagram(node, to, bytes),
+            Output::Broadcast(bytes) => self.broadcast(node, &bytes),
             Output::Notice(line) => self.notices.push((node, line)),
         }
     }
@@ -249,6 +250,16 @@ impl Mesh {
         if let Some((target, hops)) = way {
             let from = SocketAddr::new(address(from), PORT);
             self.after(self.links.latency * hops, Some(target), What::Datagram(from, bytes));
+        }
+    }
+
+    /// Sends a datagram to all machines that hear this one.
+    fn broadcast(&mut self, from: usize, bytes: &Bytes) {
+        self.broadcasts.push((from, bytes.clone()));
+        for to in 0..self.count() {
+            if self.links.ground.hops(from, to) == Some(1) {
+                self.send_datagram(from, SocketAddr::new(address(to), PORT), bytes.clone());
+            }
         }
     }
 

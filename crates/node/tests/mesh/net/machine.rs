@@ -7,7 +7,7 @@ use bytes::Bytes;
 use node::select::{Select, of};
 use node::{
     Access, Config, Event, Exit, Input, Interface, LinkOutput, Listening, MeshConfig, Node,
-    OPEN_KEY, Output, Report, Route, RouteSource, RouteTable, Uplink, overhear,
+    OPEN_KEY, Output, Report, Route, RouteSource, RouteTable, SearchConfig, Uplink, overhear,
 };
 use std::time::Duration;
 use wire::{Date, Instant, PublicKey, Selection};
@@ -16,6 +16,7 @@ use wire::{Date, Instant, PublicKey, Selection};
 #[derive(Clone)]
 pub struct Plan {
     pub selection: Selection,
+    pub search: SearchConfig,
     /// Of each node; the seeds differ by the node's number.
     pub node: Options,
     /// How long a hop takes.
@@ -40,6 +41,7 @@ impl Default for Plan {
     fn default() -> Self {
         Self {
             selection: Selection::PhThcp,
+            search: SearchConfig::default(),
             node: Options::default(),
             latency: Duration::from_millis(2),
             rate: 4_000_000,
@@ -75,6 +77,7 @@ impl Plan {
     pub fn mesh(&self, node: usize) -> MeshConfig {
         MeshConfig {
             selection: self.selection,
+            search: self.search,
             identity: identity(self, node),
             key: self.key,
             gateways: if self.configured { vec![public_key(self, 0)] } else { Vec::new() },
@@ -179,7 +182,8 @@ impl Machine {
         };
         self.life += 1;
         let config = self.plan.config(self.number, self.life);
-        let select = self.select.as_ref().map_or_else(|| of(self.plan.selection), |make| make());
+        let mesh = self.plan.mesh(self.number);
+        let select = self.select.as_ref().map_or_else(|| of(&mesh, &config.seed), |make| make());
         let mut node = Node::with_select(config, index, select);
         node.events().watch(self.is_watched);
         self.program = Program::Node(Box::new(node));

@@ -33,8 +33,8 @@ use machine::{Machine, Oracle, Program, public_key, seed};
 use node::select::Select;
 use node::testing::Peers;
 use node::{
-    Access, ClientInput, Dial, ExchangeId, FetchId, Input, Overheard, PublishedInfo, PutError,
-    Report, Request, RouteTable, Settings,
+    Access, ClientInput, Dial, ExchangeId, Exit, FetchId, Input, Overheard, Path, PublishedInfo,
+    PutError, Report, Request, RouteTable, Settings,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -70,6 +70,8 @@ pub struct Mesh {
     /// Files that are about to be put, and what came of putting.
     files: BTreeMap<ExchangeId, Page>,
     pub published: BTreeMap<ExchangeId, Result<Oid, PutError>>,
+    /// Datagrams that were broadcast, and by which machine.
+    pub broadcasts: Vec<(usize, Bytes)>,
     /// Datagrams that came: from where, to which machine.
     pub datagrams: Vec<(SocketAddr, usize, Bytes)>,
     /// Every output so far.
@@ -128,6 +130,7 @@ impl Mesh {
             files: BTreeMap::new(),
             published: BTreeMap::new(),
             datagrams: Vec::new(),
+            broadcasts: Vec::new(),
             trace: Trace::default(),
             plan: plan.clone(),
             machines,
@@ -289,6 +292,27 @@ impl Mesh {
         self.machines[node].table = table.clone();
         if matches!(self.machines[node].program, Program::Node(_)) {
             self.feed(node, Input::Routes(table));
+        }
+    }
+
+    /// All nodes learn the shortest paths to all others, and by which address they are known.
+    pub fn chart(&mut self) {
+        for node in 0..self.count() {
+            let ground = &self.links.ground;
+            let path = |to: usize| {
+                let hops = ground.hops(node, to).filter(|_| to != node)?;
+                let mut neighbours = (0..ground.power.len()).filter(|it| {
+                    ground.hops(node, *it) == Some(1) && ground.hops(*it, to) == Some(hops - 1)
+                });
+                let next_hop = address(neighbours.next()?);
+                Some((address(to), Path { next_hop, interface: 3, metric: None, hops: Some(hops) }))
+            };
+            let mut table = self.machines[node].table.clone();
+            table.paths = (0..self.count()).filter_map(path).collect();
+            if let Exit::Mesh(route) = &mut table.exit {
+                route.address = Some(address(node));
+            }
+            self.route(node, table);
         }
     }
 

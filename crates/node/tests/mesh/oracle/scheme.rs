@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use node::FetchId;
-use node::select::{Answer, Query, Said, Select, on_the_way};
+use node::select::{Answer, Here, Query, Said, Select, on_the_way};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -56,17 +56,17 @@ impl Select for ByOracle {
         }
     }
 
-    fn begin(&mut self, now: Instant, query: &Query<'_>) {
-        let question = Question::Open { key: query.key, until: now + TIMEOUT };
+    fn begin(&mut self, here: &Here<'_>, query: &Query<'_>) {
+        let question = Question::Open { key: query.key, until: here.now + TIMEOUT };
         self.questions.insert(query.id, question);
         self.said.push_back(Said::Datagram(self.oracle, Bytes::copy_from_slice(&query.key.0)));
     }
 
-    fn end(&mut self, id: FetchId) {
+    fn end(&mut self, _now: Instant, id: FetchId) {
         self.questions.remove(&id);
     }
 
-    fn handle_datagram(&mut self, _now: Instant, from: SocketAddr, bytes: &[u8]) {
+    fn handle_datagram(&mut self, _here: &Here<'_>, from: SocketAddr, bytes: &[u8]) {
         let Some((key, holder)) = bytes.split_first_chunk().filter(|_| from == self.oracle) else {
             return;
         };

@@ -1,0 +1,101 @@
+//! Which objects are stored here whole, by short names: what searches and hints ask for.
+//!
+//! The table is in memory and begins empty: after a restart an object is found again once a request has needed it.
+
+use crate::hasher::Map;
+use std::collections::BTreeMap;
+use wire::{ChunkId, Date, Hint, ObjectKey};
+
+/// The most objects; the one that was stored longest ago makes room. Each takes about 100 bytes.
+const OBJECTS_MAX: usize = 8192;
+
+/// The short name of an object, by which searches and hints name it.
+pub fn name_of(key: &ObjectKey) -> Hint {
+    let mut name = Hint([0; Hint::LEN]);
+    name.0.copy_from_slice(&key.0[..Hint::LEN]);
+    name
+}
+
+/// The table; see the module.
+#[derive(Debug, Default)]
+pub struct Stock {
+    by_name: Map<Hint, Object>,
+    /// Names in the order in which the objects were stored.
+    order: BTreeMap<u64, Hint>,
+    next: u64,
+}
+
+/// An object.
+#[derive(Clone, Copy, Debug)]
+struct Object {
+    /// Its first unit. Units of an object are evicted about together; `None` if it has none.
+    first: Option<ChunkId>,
+    fresh_until: Date,
+    place: u64,
+}
+
+impl Stock {
+    /// An object is stored, or fresh again.
+    pub fn put(&mut self, name: Hint, first: Option<ChunkId>, fresh_until: Date) {
+        self.remove(&name);
+        let place = self.next;
+        self.next += 1;
+        self.by_name.insert(name, Object { first, fresh_until, place });
+        self.order.insert(place, name);
+        if self.by_name.len() > OBJECTS_MAX
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.by_name.remove(&oldest);
+        }
+    }
+
+    /// An object is not stored any more.
+    pub fn remove(&mut self, name: &Hint) {
+        if let Some(object) = self.by_name.remove(name) {
+            self.order.remove(&object.place);
+        }
+    }
+
+    /// Whether a fresh object of this name is stored, as far as its first unit tells.
+    pub fn has(&self, name: &Hint, now: Date, holds: impl Fn(&ChunkId) -> bool) -> bool {
+        let object = self.by_name.get(name);
+        object.is_some_and(|it| now < it.fresh_until && it.first.is_none_or(|first| holds(&first)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Date = Date::from_unix(1_000);
+
+    fn name(number: usize) -> Hint {
+        Hint((number as u64).to_be_bytes())
+    }
+
+    #[test]
+    fn what_is_evicted_or_stale_is_not_had() {
+        let (mut stock, first) = (Stock::default(), ChunkId([1; 32]));
+        stock.put(name(1), Some(first), Date::from_unix(1_010));
+        assert!(stock.has(&name(1), NOW, |it| *it == first));
+        assert!(!stock.has(&name(1), NOW, |_| false));
+        assert!(!stock.has(&name(1), Date::from_unix(1_010), |_| true));
+        stock.put(name(1), None, Date::from_unix(2_000));
+        assert!(stock.has(&name(1), Date::from_unix(1_010), |_| false));
+        stock.remove(&name(1));
+        assert!(!stock.has(&name(1), NOW, |_| true));
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let mut stock = Stock::default();
+        for number in 0..OBJECTS_MAX + 2 {
+            stock.put(name(number), None, Date::from_unix(2_000));
+            // What is stored again is not the oldest.
+            stock.put(name(0), None, Date::from_unix(2_000));
+        }
+        assert_eq!((stock.by_name.len(), stock.order.len()), (OBJECTS_MAX, OBJECTS_MAX));
+        let has = |number| stock.has(&name(number), NOW, |_| true);
+        assert!(has(0) && !has(1) && !has(2) && has(3) && has(OBJECTS_MAX + 1));
+    }
+}
