@@ -1,4 +1,4 @@
-//! The route to the gateway: the next hop and the gateway's address, as they change.
+//! The route to the gateway and the paths to other routers, as they change.
 //!
 //! *What this is:* `kernel.rs` follows the kernel's routing table by netlink, `babeld.rs` follows
 //! the routing daemon by its local socket, `fixed.rs` has the configured gateway, and `merge.rs`
@@ -23,13 +23,16 @@ mod net;
 
 use babeld::Babeld;
 pub use fixed::{Gateway, GatewayError};
-pub(crate) use kernel::{Forward, Kernel, addresses, all_addresses, forward};
+pub(crate) use kernel::{Forward, Kernel, Wanted, addresses, all_addresses, forward};
 
 /// The default address of babeld's local socket, which listens only on loopback.
 pub const BABELD_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 33123);
 
 /// Changes come in bursts: the delay between the first of them and the publication.
 const SETTLE: Duration = Duration::from_millis(25);
+/// Metrics change with each hello of a neighbour: the interval between publications of changed paths,
+/// unless the route to the gateway has changed too.
+const PATHS_EVERY: Duration = Duration::from_secs(1);
 
 /// Settings of the routing sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,23 +45,24 @@ pub struct Settings {
     pub gateway: Option<Gateway>,
 }
 
-/// Follows the route to the gateway.
+/// Follows the routes.
 #[derive(Debug)]
 pub struct Routing {
-    settings: Settings,
     kernel: Kernel,
     babeld: Babeld,
     routes: watch::Sender<RouteTable>,
+    /// When paths may be published again.
+    paths_at: Instant,
 }
 
 impl Routing {
-    /// Starts to listen. The receiver holds [`RouteTable::Nowhere`] until [`Routing::run`] knows
-    /// more. Needs a tokio runtime.
+    /// Starts to listen. The receiver holds an empty table until [`Routing::run`] knows more. Needs a tokio runtime.
     pub fn open(settings: Settings) -> io::Result<(Self, watch::Receiver<RouteTable>)> {
-        let kernel = Kernel::open(settings.gateway.map(Gateway::address))?;
+        let target = settings.gateway.map(Gateway::address);
+        let kernel = Kernel::open(Wanted { target, mesh: settings.interfaces })?;
         let babeld = Babeld::new(settings.babeld);
         let (routes, receiver) = watch::channel(RouteTable::default());
-        Ok((Self { settings, kernel, babeld, routes }, receiver))
+        Ok((Self { kernel, babeld, routes, paths_at: Instant::now() }, receiver))
     }
 
     /// Publishes each change; never returns.
@@ -69,27 +73,33 @@ impl Routing {
                 () = self.kernel.changed() => self.babeld.look_again(),
                 () = self.babeld.changed() => {}
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                    due = None;
-                    self.publish();
+                    due = self.publish();
                     continue;
                 }
             }
-            due.get_or_insert_with(|| Instant::now() + SETTLE);
+            let soon = Instant::now() + SETTLE;
+            due = Some(due.map_or(soon, |at| at.min(soon)));
         }
     }
 
-    fn publish(&self) {
-        let target = self.settings.gateway.map(Gateway::address);
-        let mesh = &self.settings.interfaces;
-        let exit = merge::merge(mesh, target, self.kernel.fib(), self.babeld.table());
-        let table = RouteTable::from(exit);
+    /// Publishes what has changed; returns when to publish the paths, if it is too early for them.
+    fn publish(&mut self) -> Option<Instant> {
+        let (fib, babeld) = (self.kernel.fib(), self.babeld.table());
+        let exit = merge::exit(fib, babeld);
+        let now = Instant::now();
+        if now < self.paths_at && self.routes.borrow().exit == exit {
+            return Some(self.paths_at);
+        }
+        self.paths_at = now + PATHS_EVERY;
+        let table = RouteTable { paths: merge::paths(&exit, fib, babeld), exit };
         self.routes.send_if_modified(|told| {
             let is_new = *told != table;
             if is_new {
-                tracing::debug!(route = ?table, "the route to the gateway has changed");
+                tracing::debug!(route = ?table, "the routes have changed");
                 *told = table;
             }
             is_new
         });
+        None
     }
 }

@@ -20,7 +20,7 @@ mod table;
 use line::Line;
 pub use line::parse;
 pub use lines::Lines;
-pub use table::Table;
+pub use table::{KnownPath, Table};
 
 #[cfg(test)]
 pub use table::tests::table;
@@ -261,14 +261,14 @@ mod tests {
             Ok::<_, io::Error>(stream)
         };
         let (stream, ()) = tokio::join!(told, babeld.changed());
-        assert_eq!(babeld.table().unwrap().own_address(), "10.77.0.2".parse().ok());
+        assert_eq!(babeld.table().unwrap().own_address(|_| true), "10.77.0.2".parse().ok());
         // babeld restarts: what it reported before is forgotten until the new list is complete.
         drop(stream);
         babeld.changed().await;
         assert!(babeld.table().is_none());
         let told = async { greet(&listener).await.write_all(b"ok\n").await };
         let (_, ()) = tokio::join!(told, babeld.changed());
-        assert_eq!(babeld.table().unwrap().own_address(), None);
+        assert_eq!(babeld.table().unwrap().own_address(|_| true), None);
     }
 
     #[tokio::test(flavor = "current_thread")]

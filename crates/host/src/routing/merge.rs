@@ -1,21 +1,25 @@
-//! Combines the kernel's routes, babeld's and the configuration into one route.
+//! Combines the kernel's routes, babeld's and the configuration into one table.
 //!
-//! The kernel decides where packets go, so its route is used. babeld adds the metric and the
+//! The kernel decides where packets go, so its routes are used. babeld adds metrics and the
 //! gateway's address. It also has a veto: a route that babeld installed counts only while babeld
 //! still reports it.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use node::{Exit, Interface, Route, RouteSource, Uplink};
+use node::{Exit, Interface, Path, Paths, Route, RouteSource, Uplink};
 
-use super::babeld::Table;
-use super::kernel::{BestRoute, Fib};
+use super::babeld::{KnownPath, Table};
+use super::kernel::{BestRoute, Fib, HostRoute};
+use super::net::can_be_router;
 
 /// `RTPROT_BABEL`: the protocol number of routes that babeld installed.
 const BABEL: u8 = 42;
 
-/// The current route. `target` is the configured gateway, for which the [`Fib`] was made.
-pub fn merge(mesh: &[String], target: Option<IpAddr>, fib: &Fib, babeld: Option<&Table>) -> Exit {
+/// The current route to the gateway.
+pub fn exit(fib: &Fib, babeld: Option<&Table>) -> Exit {
+    let target = fib.wanted().target;
+    let address = babeld.and_then(|it| it.own_address(|own| fib.is_own(own)));
     match fib.best_route() {
         None => Exit::Nowhere,
         // The configured gateway address is this machine's own.
@@ -23,25 +27,62 @@ pub fn merge(mesh: &[String], target: Option<IpAddr>, fib: &Fib, babeld: Option<
             Exit::Gateway(Uplink { address: target, interface: None, source: RouteSource::Config })
         }
         Some(BestRoute::Out { via, interface, protocol, is_ipv4 }) => {
-            let is_mesh = mesh.contains(&interface.name);
+            let is_mesh = fib.wanted().mesh.contains(&interface.name);
             // If the gateway is on the link, it is the next hop. A default route without a next hop
             // is unusable in a mesh.
             match (is_mesh, via.or(target)) {
+                // An address that was another's when the route was made.
+                (true, Some(next_hop)) if fib.is_own(next_hop) => Exit::Nowhere,
                 (true, Some(next_hop)) => {
                     let judge = babeld.filter(|_| protocol == BABEL);
-                    let address = babeld.and_then(Table::own_address);
                     through_mesh(next_hop, interface, (target, address), judge, is_ipv4)
                 }
                 // A default route that leaves the mesh makes this node a gateway.
-                (false, _) if target.is_none() => uplink(interface, babeld),
+                (false, _) if target.is_none() => uplink(interface, address),
                 _ => Exit::Nowhere,
             }
         }
     }
 }
 
-fn uplink(interface: Interface, babeld: Option<&Table>) -> Exit {
-    let address = babeld.and_then(Table::own_address);
+/// The current paths to other routers: to each host with a route of its own over the mesh, and to
+/// the gateway. What else is on the link cannot be listed.
+pub fn paths(exit: &Exit, fib: &Fib, babeld: Option<&Table>) -> Paths {
+    let (hosts, known) = (fib.hosts(), babeld.map(Table::hosts));
+    // A route of its own to the gateway counts more than the one out of the mesh.
+    let gateway = exit.route().and_then(|route| {
+        let gateway = route.gateway.filter(|it| !hosts.contains_key(it))?;
+        let (next_hop, interface) = (route.next_hop, route.interface.index);
+        Some((gateway, Path { next_hop, interface, metric: route.metric, hops: route.hops }))
+    });
+    let others = hosts.into_iter().filter_map(|(host, route)| {
+        let route = route.filter(|it| !fib.is_own(it.next_hop))?;
+        Some((host, path(host, route, known.as_ref())?))
+    });
+    let is_router = |(host, _): &(IpAddr, Path)| can_be_router(*host) && !fib.is_own(*host);
+    // The gateway comes first, for the case that there are too many.
+    gateway.into_iter().chain(others).filter(is_router).collect()
+}
+
+/// The path by the kernel's route, if `babeld`, when it installed the route, reports it too.
+fn path(
+    host: IpAddr,
+    route: HostRoute,
+    babeld: Option<&BTreeMap<IpAddr, KnownPath<'_>>>,
+) -> Option<Path> {
+    let judge = babeld.filter(|_| route.protocol == BABEL);
+    let known = judge.map(|judge| judge.get(&host));
+    let metric = match known {
+        Some(Some(known)) if known.interface == route.interface.name => known.metric,
+        Some(_) => return None,
+        None => None,
+    };
+    // Other hop counts are unknown here.
+    let hops = (route.next_hop == host).then_some(1);
+    Some(Path { next_hop: route.next_hop, interface: route.interface.index, metric, hops })
+}
+
+fn uplink(interface: Interface, address: Option<IpAddr>) -> Exit {
     let source = address.map_or(RouteSource::Kernel, |_| RouteSource::Babeld);
     Exit::Gateway(Uplink { address, interface: Some(interface), source })
 }
@@ -66,7 +107,7 @@ fn through_mesh(
         (None, Some(_)) => RouteSource::Config,
         (None, None) => RouteSource::Kernel,
     };
-    let metric = known.as_ref().map(|known| known.metric);
+    let metric = known.as_ref().and_then(|known| known.metric);
     let gateway = target.or(known.and_then(|known| known.gateway));
     // Other hop counts are unknown here.
     let hops = (gateway == Some(next_hop)).then_some(1);
@@ -77,22 +118,19 @@ fn through_mesh(
 mod tests {
     use super::*;
     use crate::routing::babeld::table;
-    use crate::routing::kernel::{links, route};
-
-    fn mesh() -> Vec<String> {
-        vec!["wl0".into(), "wl1".into()]
-    }
+    use crate::routing::kernel::{KernelRoute as Row, links, links_for, own, route};
 
     /// The state of the kernel in `recorded.txt`; here interface 1 has the name `wl0`.
     fn over(interface: u32, via: &str) -> Fib {
         let mut fib = links();
-        fib.add_route(route("0.0.0.0/0", via, interface), None);
+        fib.add_route(route("0.0.0.0/0", via, interface));
+        fib.add_route(own("10.77.0.2/32"));
         fib
     }
 
     #[test]
     fn without_babeld_the_kernel_alone_counts() {
-        let route = merge(&mesh(), None, &over(1, "10.77.0.4"), None);
+        let route = exit(&over(1, "10.77.0.4"), None);
         let route = route.route().expect("a route");
         assert_eq!(
             (route.next_hop, route.interface.name.as_str()),
@@ -103,26 +141,26 @@ mod tests {
 
     #[test]
     fn a_default_route_by_another_interface_makes_a_gateway() {
-        let route = merge(&mesh(), None, &over(2, "10.3.0.2"), Some(&table("")));
+        let route = exit(&over(2, "10.3.0.2"), Some(&table("")));
         let uplink = Uplink {
             address: "10.77.0.2".parse().ok(),
             interface: Some(Interface { name: "wan0".into(), index: 2 }),
             source: RouteSource::Babeld,
         };
         assert_eq!(route, Exit::Gateway(uplink));
-        assert_eq!(merge(&mesh(), None, &links(), None), Exit::Nowhere);
+        assert_eq!(exit(&links(), None), Exit::Nowhere);
         // Without a next hop, a route by an interface of the mesh is unusable.
-        assert_eq!(merge(&mesh(), None, &over(1, ""), None), Exit::Nowhere);
+        assert_eq!(exit(&over(1, ""), None), Exit::Nowhere);
     }
 
     #[test]
     fn babeld_must_still_report_the_routes_it_installed() {
         // babeld's recorded default route is by wl1, the kernel's is by wl0.
         let fib = over(1, "10.77.0.3");
-        assert_eq!(merge(&mesh(), None, &fib, Some(&table(""))), Exit::Nowhere);
+        assert_eq!(exit(&fib, Some(&table(""))), Exit::Nowhere);
         let by_wl0 = "change route 555ed44dc070 prefix 0.0.0.0/0 from 0.0.0.0/0 installed yes \
             id 40:d3:c5:cd:65:31:90:49 metric 392 via fe80::b06a:20ff:fe45:cf3e if wl0";
-        let route = merge(&mesh(), None, &fib, Some(&table(by_wl0)));
+        let route = exit(&fib, Some(&table(by_wl0)));
         let route = route.route().expect("a route");
         assert_eq!((route.gateway, route.metric), ("10.77.0.3".parse().ok(), Some(392)));
         assert_eq!((route.hops, route.source), (Some(1), RouteSource::Babeld));
@@ -131,13 +169,104 @@ mod tests {
     #[test]
     fn a_configured_gateway_counts_more_than_the_default_route() {
         let target = "10.77.0.8".parse().ok();
-        let mut fib = links();
-        fib.add_route(route("0.0.0.0/0", "10.3.0.2", 2), target);
-        assert_eq!(merge(&mesh(), target, &fib, None), Exit::Nowhere);
-        fib.add_route(route("10.77.0.8/32", "", 1), target);
-        let route = merge(&mesh(), target, &fib, None);
+        let mut fib = links_for(target);
+        fib.add_route(route("0.0.0.0/0", "10.3.0.2", 2));
+        assert_eq!(exit(&fib, None), Exit::Nowhere);
+        fib.add_route(route("10.77.0.8/32", "", 1));
+        let route = exit(&fib, None);
         let route = route.route().expect("a route");
         assert_eq!((Some(route.next_hop), route.gateway, route.hops), (target, target, Some(1)));
         assert_eq!(route.source, RouteSource::Config);
+    }
+
+    /// babeld's recorded route to a host, at its other neighbour, and the kernel's.
+    fn with_path(via: &str) -> (Fib, String) {
+        let mut fib = over(1, "10.77.0.1");
+        fib.add_route(route("10.77.0.3/32", via, 1));
+        let line = "change route 555ed44da0c0 prefix 10.77.0.3/32 from 0.0.0.0/0 installed yes \
+            id 40:d3:c5:cd:65:31:90:49 metric 798 via fe80::b06a:20ff:fe45:cf3e if wl0";
+        (fib, line.to_owned())
+    }
+
+    fn all(fib: &Fib, babeld: Option<&Table>) -> Vec<String> {
+        let text = |(host, it): (IpAddr, Path)| {
+            format!(
+                "{host} over {} at {}: {:?} {:?}",
+                it.next_hop, it.interface, it.metric, it.hops
+            )
+        };
+        paths(&exit(fib, babeld), fib, babeld).iter().map(text).collect()
+    }
+
+    #[test]
+    fn the_next_hop_is_the_kernels_and_the_metric_babelds() {
+        let (fib, line) = with_path("10.77.0.1");
+        let expected = ["10.77.0.3 over 10.77.0.1 at 1: Some(798) None"];
+        assert_eq!(all(&fib, Some(&table(&line))), expected);
+        assert_eq!(all(&fib, None), ["10.77.0.3 over 10.77.0.1 at 1: None None"]);
+        let (beside, line) = with_path("");
+        let expected = ["10.77.0.3 over 10.77.0.3 at 1: Some(798) Some(1)"];
+        assert_eq!(all(&beside, Some(&table(&line))), expected);
+        // babeld has installed the recorded route over wl1, so the kernel's is outdated.
+        assert_eq!(all(&fib, Some(&table(""))), [""; 0]);
+        let not_installed = line.replace("installed yes", "installed no");
+        assert_eq!(all(&fib, Some(&table(&not_installed))), [""; 0]);
+    }
+
+    #[test]
+    fn babeld_has_no_say_about_routes_of_others() {
+        let mut fib = links();
+        fib.add_route(Row { protocol: 4, ..route("10.77.0.3/32", "10.77.0.1", 1) });
+        assert_eq!(all(&fib, Some(&table(""))), ["10.77.0.3 over 10.77.0.1 at 1: None None"]);
+    }
+
+    #[test]
+    fn the_gateway_is_a_router_too() {
+        let target = "10.77.0.8".parse().ok();
+        let mut fib = links_for(target);
+        fib.add_route(route("10.77.0.0/24", "10.77.0.4", 1));
+        assert_eq!(all(&fib, None), ["10.77.0.8 over 10.77.0.4 at 1: None None"]);
+        // Its own route decides, even one that says that it cannot be reached.
+        let mut barred = links();
+        barred.add_route(route("0.0.0.0/0", "10.77.0.4", 1));
+        let by_wl0 = "change route 555ed44dc070 prefix 0.0.0.0/0 from 0.0.0.0/0 installed yes \
+            id 40:d3:c5:cd:65:31:90:49 metric 392 via fe80::b06a:20ff:fe45:cf3e if wl0";
+        let known = ["10.77.0.3 over 10.77.0.4 at 1: Some(392) None"];
+        assert_eq!(all(&barred, Some(&table(by_wl0))), known);
+        barred.add_route(Row { kind: 7, hops: vec![], ..route("10.77.0.3/32", "", 0) });
+        assert_eq!(all(&barred, Some(&table(by_wl0))), [""; 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_another_router_is_none() {
+        let mut fib = links();
+        for none in ["127.0.0.9/32", "fe80::9/128", "224.0.0.9/32", "ff02::9/128", "169.254.9.9/32"]
+        {
+            fib.add_route(route(none, "", 1));
+        }
+        // Ourselves, as destination and as next hop.
+        fib.add_route(own("10.77.0.2/32"));
+        fib.add_route(route("10.77.0.2/32", "10.77.0.1", 1));
+        fib.add_route(route("10.77.0.3/32", "10.77.0.2", 1));
+        fib.add_route(route("10.77.0.4/32", "", 1));
+        assert_eq!(all(&fib, None), ["10.77.0.4 over 10.77.0.4 at 1: None Some(1)"]);
+        let mut to_us = over(1, "10.77.0.2");
+        assert_eq!(exit(&to_us, None), Exit::Nowhere);
+        to_us.add_route(route("::/0", "fe80::4", 1));
+        assert_eq!(exit(&to_us, None), Exit::Nowhere, "packets of IPv4 still go to us");
+    }
+
+    #[test]
+    fn too_many_routers_leave_room_for_the_gateway() {
+        let target = "10.77.0.8".parse().ok();
+        let mut fib = links_for(target);
+        fib.add_route(route("10.77.0.0/24", "10.77.0.4", 1));
+        for number in 0..2000u32 {
+            let address = std::net::Ipv4Addr::from(0x0a00_0000 + number);
+            fib.add_route(route(&format!("{address}/32"), "", 1));
+        }
+        let paths = paths(&exit(&fib, None), &fib, None);
+        assert_eq!(paths.len(), Paths::COUNT_MAX);
+        assert!(target.and_then(|it| paths.to(it)).is_some());
     }
 }

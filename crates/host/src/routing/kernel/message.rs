@@ -24,6 +24,8 @@ pub const DELROUTE: u16 = 25;
 pub const GETROUTE: u16 = 26;
 const FLAG_REQUEST: u16 = 1;
 const FLAG_DUMP: u16 = 0x300;
+/// A flag of routes: not in the table, but learnt for one destination (`RTM_F_CLONED`).
+const CLONED: u32 = 0x200;
 /// The table changed during the listing.
 pub const FLAG_INTERRUPTED: u16 = 0x10;
 
@@ -184,7 +186,9 @@ impl Message<'_> {
         }
     }
 
-    /// The route in this message; `None` if it depends on the type of service.
+    /// The route in this message; `None` if it depends on the type of service, or is no route of a
+    /// table. The kernel lists with the tables what it learns from ICMP for single destinations,
+    /// which anybody can send.
     pub fn route(&self) -> Option<Route> {
         let &[family, bits, source_bits, tos, table, protocol, _, kind, ..] = self.payload else {
             return None;
@@ -196,7 +200,7 @@ impl Message<'_> {
             AF_INET6 => IpAddr::from(Ipv6Addr::UNSPECIFIED),
             _ => return None,
         };
-        if tos != 0 {
+        if tos != 0 || flags & CLONED != 0 {
             return None;
         }
         let (mut address, mut table, mut priority) = (anywhere, u32::from(table), 0);
@@ -324,6 +328,18 @@ pub mod tests {
         let bytes = message(NEWROUTE, &payload);
         let hops = messages(&bytes).next().unwrap().route().unwrap().hops;
         assert_eq!(hops, [Hop { via: Some(via.into()), interface: 3, is_dead: true }]);
+    }
+
+    #[test]
+    fn what_the_kernel_learnt_for_one_destination_is_no_route() {
+        let read = |flags: u32| {
+            let mut payload = vec![AF_INET, 32, 0, 0, 254, 2, 0, 1];
+            payload.extend(flags.to_ne_bytes());
+            payload.extend(attribute(1, &[192, 0, 2, 1]));
+            let bytes = message(NEWROUTE, &payload);
+            messages(&bytes).next().unwrap().route().is_some()
+        };
+        assert_eq!((read(0), read(CLONED)), (true, false));
     }
 
     #[test]

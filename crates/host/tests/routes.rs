@@ -1,0 +1,157 @@
+//! The table of routes, while a real kernel and a program that speaks as babeld change them.
+//!
+//! Each test starts itself again in a private namespace. This router is 10.77.0.2, with the mesh
+//! at `wl0`. Where namespaces are not permitted, the tests print `SKIPPED:`.
+
+mod namespace;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use host::routing::{Routing, Settings};
+use namespace::sh;
+use node::RouteTable;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::timeout;
+
+const GREETING: &[u8] = b"BABEL 1.0\nversion babeld-1.12.1\nhost vm\nok\n";
+const NEIGHBOUR: &str = "add neighbour 1 address fe80::3 if wl0 reach ffff ureach 0000 rxcost 256 \
+    txcost 256 rtt 1.3 cost 256\n";
+const OWN: &str = "add xroute a prefix 10.77.0.2/32 from 0.0.0.0/0 metric 0\n";
+
+/// Runs `body` on the router, which has a link to the mesh.
+fn on_router<F: Future<Output = ()>>(test: &str, body: impl FnOnce() -> F) {
+    namespace::inside(test, "true", || {
+        sh("ip link set lo up
+            ip link add wl0 type veth peer name far0
+            for name in wl0 far0; do
+                sysctl -qw net.ipv6.conf.$name.accept_dad=0
+                ip link set $name up
+            done
+            ip addr add 10.77.0.2/32 dev wl0; ip addr add fd77::2/128 dev wl0
+            ip route add 10.77.0.3 dev wl0 proto 42");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        LocalSet::new().block_on(&runtime.expect("a runtime"), body());
+    });
+}
+
+/// Follows the routes; the table is read from what is returned.
+fn follow(babeld: SocketAddr) -> watch::Receiver<RouteTable> {
+    let settings = Settings { interfaces: vec!["wl0".into()], babeld, gateway: None };
+    let (routing, routes) = Routing::open(settings).expect("netlink");
+    spawn_local(routing.run());
+    routes
+}
+
+async fn listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+    let address = listener.local_addr().expect("its address");
+    (listener, address)
+}
+
+/// A line about a route, which the neighbour announces.
+fn told(number: u8, to: &str, metric: u32) -> String {
+    format!(
+        "add route {number:x} prefix {to} from 0.0.0.0/0 installed yes id 40:d3:c5:cd:65:31:90:49 \
+         metric {metric} refmetric 0 via fe80::3 if wl0\n"
+    )
+}
+
+/// Answers as babeld, with these lines as its list.
+async fn answer(listener: &TcpListener, list: &str) -> TcpStream {
+    let mut stream = listener.accept().await.expect("a connection").0;
+    stream.write_all(GREETING).await.expect("greeting");
+    let mut asked = [0; 8];
+    stream.read_exact(&mut asked).await.expect("a request");
+    assert_eq!(&asked, b"monitor\n");
+    say(&mut stream, &format!("{list}ok\n")).await;
+    stream
+}
+
+async fn say(stream: &mut TcpStream, lines: &str) {
+    stream.write_all(lines.as_bytes()).await.expect("lines");
+}
+
+/// The paths as text: next hop, metric and hops by address.
+fn paths(table: &RouteTable) -> BTreeMap<String, String> {
+    let text = |it: node::Path| {
+        let known = |it: Option<u32>| it.map_or("-".to_owned(), |it| it.to_string());
+        format!("{} {} {}", it.next_hop, known(it.metric), known(it.hops))
+    };
+    table.paths.iter().map(|(host, path)| (host.to_string(), text(path))).collect()
+}
+
+/// Waits until these are the paths.
+async fn wait_for(routes: &mut watch::Receiver<RouteTable>, expected: &[(&str, &str)]) {
+    let expected = expected.iter().map(|(host, path)| (host.to_string(), path.to_string()));
+    let expected: BTreeMap<_, _> = expected.collect();
+    let is_it = routes.wait_for(|table| paths(table) == expected);
+    let found = timeout(Duration::from_secs(10), is_it).await.is_ok();
+    let last = paths(&routes.borrow());
+    assert!(found, "{last:?}, and not {expected:?}");
+}
+
+#[test]
+fn paths_follow_the_kernel_and_babeld() {
+    on_router("paths_follow_the_kernel_and_babeld", || async {
+        let (listener, address) = listener().await;
+        let mut routes = follow(address);
+        wait_for(&mut routes, &[("10.77.0.3", "10.77.0.3 - 1")]).await;
+        sh("ip route add 10.77.0.4 via 10.77.0.3 proto static
+            ip route add 10.77.0.5 via 10.77.0.3 proto 42
+            ip -6 route add fd77::5 via fe80::3 dev wl0 proto 42");
+        let beside = ("10.77.0.3", "10.77.0.3 - 1");
+        let fixed = ("10.77.0.4", "10.77.0.3 - -");
+        let alone = [beside, fixed, ("10.77.0.5", "10.77.0.3 - -"), ("fd77::5", "fe80::3 - -")];
+        wait_for(&mut routes, &alone).await;
+
+        // babeld adds metrics to what it installed.
+        let list = [
+            NEIGHBOUR.to_owned(),
+            OWN.to_owned(),
+            told(1, "10.77.0.3/32", 256),
+            told(2, "10.77.0.5/32", 512),
+            told(3, "fd77::5/128", 513),
+            // Ourselves, and a router to which the kernel has no route.
+            told(4, "10.77.0.2/32", 1),
+            told(5, "10.77.0.6/32", 1),
+        ];
+        let mut babeld = answer(&listener, &list.concat()).await;
+        let near = ("10.77.0.3", "10.77.0.3 256 1");
+        let far = ("10.77.0.5", "10.77.0.3 512 -");
+        wait_for(&mut routes, &[near, fixed, far, ("fd77::5", "fe80::3 513 -")]).await;
+        say(&mut babeld, &told(3, "fd77::5/128", 65535)).await;
+        wait_for(&mut routes, &[near, fixed, far]).await;
+        say(&mut babeld, &NEIGHBOUR.replace("txcost 256", "txcost 65535")).await;
+        wait_for(&mut routes, &[fixed]).await;
+
+        sh("ip link set far0 down");
+        wait_for(&mut routes, &[]).await;
+    });
+}
+
+#[test]
+fn a_stream_of_metrics_wakes_nobody_more_than_once_a_second() {
+    on_router("a_stream_of_metrics_wakes_nobody_more_than_once_a_second", || async {
+        let (listener, address) = listener().await;
+        let mut routes = follow(address);
+        let list = [NEIGHBOUR, &told(1, "10.77.0.3/32", 256)].concat();
+        let mut babeld = answer(&listener, &list).await;
+        wait_for(&mut routes, &[("10.77.0.3", "10.77.0.3 256 1")]).await;
+        let (mut seen, begun) = (0, Instant::now());
+        for metric in 300..360 {
+            say(&mut babeld, &told(1, "10.77.0.3/32", metric)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            seen += u64::from(routes.has_changed().expect("it runs"));
+            routes.mark_unchanged();
+        }
+        let seconds = begun.elapsed().as_secs();
+        assert!((2..=seconds + 1).contains(&seen), "{seen} tables in {seconds} s");
+        // The last one is not forgotten.
+        wait_for(&mut routes, &[("10.77.0.3", "10.77.0.3 359 1")]).await;
+    });
+}
