@@ -119,7 +119,7 @@ impl Observer {
         let interfaces = &config.mesh.interfaces;
         let routes = self.routes.borrow();
         Some(match routes.as_ref()? {
-            Ok(routes) => Route::new(interfaces, &routes.borrow().exit),
+            Ok(routes) => Route::new(interfaces, &routes.borrow(), today()),
             Err(error) => Route::failed(interfaces, error.clone()),
         })
     }

@@ -84,14 +84,18 @@ impl Routing {
 
     /// Publishes what has changed; returns when to publish the paths, if it is too early for them.
     fn publish(&mut self) -> Option<Instant> {
-        let (fib, babeld) = (self.kernel.fib(), self.babeld.table());
+        let fib = self.kernel.fib();
+        if !fib.has_routes_of(merge::BABEL) {
+            self.babeld.forget();
+        }
+        let babeld = self.babeld.announced();
         let exit = merge::exit(fib, babeld);
         let now = Instant::now();
         if now < self.paths_at && self.routes.borrow().exit == exit {
             return Some(self.paths_at);
         }
         self.paths_at = now + PATHS_EVERY;
-        let table = RouteTable { paths: merge::paths(&exit, fib, babeld), exit };
+        let table = merge::merge(exit, fib, babeld);
         self.routes.send_if_modified(|told| {
             let is_new = *told != table;
             if is_new {

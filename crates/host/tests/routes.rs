@@ -17,6 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
+use wire::Date;
 
 const GREETING: &[u8] = b"BABEL 1.0\nversion babeld-1.12.1\nhost vm\nok\n";
 const NEIGHBOUR: &str = "add neighbour 1 address fe80::3 if wl0 reach ffff ureach 0000 rxcost 256 \
@@ -153,5 +154,94 @@ fn a_stream_of_metrics_wakes_nobody_more_than_once_a_second() {
         assert!((2..=seconds + 1).contains(&seen), "{seen} tables in {seconds} s");
         // The last one is not forgotten.
         wait_for(&mut routes, &[("10.77.0.3", "10.77.0.3 359 1")]).await;
+    });
+}
+
+#[test]
+fn a_babeld_that_stops_is_believed_as_long_as_the_kernel_has_its_routes() {
+    let name = "a_babeld_that_stops_is_believed_as_long_as_the_kernel_has_its_routes";
+    on_router(name, || async {
+        sh("ip route add 10.77.0.5 via 10.77.0.3 proto 42");
+        let (listener, address) = listener().await;
+        let mut routes = follow(address);
+        let list =
+            [NEIGHBOUR, OWN, &told(1, "10.77.0.3/32", 256), &told(2, "10.77.0.5/32", 512)].concat();
+        let (near, far) = (("10.77.0.3", "10.77.0.3 256 1"), ("10.77.0.5", "10.77.0.3 512 -"));
+        let babeld = answer(&listener, &list).await;
+        wait_for(&mut routes, &[near, far]).await;
+        assert_eq!(routes.borrow().stopped, None);
+
+        drop(babeld);
+        let stopped = wait_until_stopped(&mut routes, true).await;
+        assert_eq!(paths(&routes.borrow()).len(), 2, "babeld has gone at {stopped:?}");
+        // The clock alone wakes nobody.
+        routes.mark_unchanged();
+        let woken = timeout(Duration::from_millis(2500), routes.changed()).await;
+        assert!(woken.is_err(), "{:?}", routes.borrow());
+        // The kernel loses one, and gets another of which babeld never spoke.
+        sh("ip route del 10.77.0.5; ip route add 10.77.0.6 via 10.77.0.3 proto 42");
+        wait_for(&mut routes, &[near, ("10.77.0.6", "10.77.0.3 - -")]).await;
+        assert_eq!(routes.borrow().stopped, stopped);
+
+        // While babeld lists its routes again, the old ones count, then only the new ones.
+        let mut babeld = listener.accept().await.expect("a connection").0;
+        say(&mut babeld, &String::from_utf8_lossy(GREETING)).await;
+        let new = [NEIGHBOUR, &told(7, "10.77.0.6/32", 700)].concat();
+        say(&mut babeld, &new).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(paths(&routes.borrow())["10.77.0.3"], "10.77.0.3 256 1");
+        say(&mut babeld, "ok\n").await;
+        wait_for(&mut routes, &[("10.77.0.6", "10.77.0.3 700 -")]).await;
+        assert_eq!(routes.borrow().stopped, None);
+
+        // It leaves in good order: its routes are gone.
+        drop(babeld);
+        wait_until_stopped(&mut routes, true).await;
+        sh("ip route flush proto 42");
+        wait_for(&mut routes, &[]).await;
+        assert_eq!(routes.borrow().stopped, None);
+        // And forgotten: another that comes later has no metric of its.
+        sh("ip route add 10.77.0.6 dev wl0 proto 42");
+        let known = routes.wait_for(|table| table.paths.len() == 1).await.expect("it runs").clone();
+        assert_eq!(known.paths.iter().next().and_then(|(_, path)| path.metric), None);
+    });
+}
+
+/// Waits until babeld's last routes are used, or are not; returns since when.
+async fn wait_until_stopped(routes: &mut watch::Receiver<RouteTable>, is: bool) -> Option<Date> {
+    let stopped = routes.wait_for(|table| table.stopped.is_some() == is);
+    let table = timeout(Duration::from_secs(10), stopped).await.expect("in time").expect("it runs");
+    table.stopped
+}
+
+#[test]
+fn lies_and_rubbish_from_babeld_are_survived() {
+    on_router("lies_and_rubbish_from_babeld_are_survived", || async {
+        let (listener, address) = listener().await;
+        let mut routes = follow(address);
+        let list = [NEIGHBOUR, OWN, &told(1, "10.77.0.3/32", 256)].concat();
+        let near = ("10.77.0.3", "10.77.0.3 256 1");
+        let mut babeld = answer(&listener, &list).await;
+        wait_for(&mut routes, &[near]).await;
+        // A metric that nobody can have, and routes that only babeld knows: to us, to loopback, to
+        // everything, over an interface that is not the mesh's.
+        let lies = [
+            told(2, "10.77.0.2/32", 1),
+            told(3, "127.0.0.1/32", 1),
+            told(4, "0.0.0.0/0", 1),
+            told(5, "10.77.0.9/32", 1).replace("if wl0", "if lo"),
+            "add xroute b prefix 10.77.0.3/32 from 0.0.0.0/0 metric 0\n".to_owned(),
+            told(1, "10.77.0.3/32", 0),
+        ];
+        say(&mut babeld, &lies.concat()).await;
+        wait_for(&mut routes, &[("10.77.0.3", "10.77.0.3 - 1")]).await;
+        assert_eq!(routes.borrow().exit, node::Exit::Nowhere);
+        say(&mut babeld, &told(1, "10.77.0.3/32", 256)).await;
+        wait_for(&mut routes, &[near]).await;
+        // What it says after rubbish does not count, and what it said before does.
+        let rubbish = format!("{}\n{}", "x".repeat(2000), told(1, "10.77.0.3/32", 65535));
+        say(&mut babeld, &rubbish).await;
+        wait_until_stopped(&mut routes, true).await;
+        wait_for(&mut routes, &[near]).await;
     });
 }

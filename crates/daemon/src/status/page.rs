@@ -254,6 +254,9 @@ impl Page {
         if let Some(error) = &route.error {
             self.alarm(&format!("cannot be known: {error}"));
         }
+        if let Some(warning) = route.warning() {
+            self.alarm(&warning);
+        }
     }
 
     fn mesh(&mut self, mesh: &Mesh, report: &Report) {
@@ -425,6 +428,10 @@ intercept    br-lan port 80, to port 3130, what leads out by wan
         let page = Status { route: Some(route.clone()), ..busy() }.page(PLAIN);
         let line = "route        gateway 10.77.0.8 over 10.77.0.4 (wl0), metric 512, babeld\n";
         assert!(page.ends_with(line), "{page}");
+        let old = super::super::Route { babeld_silent_seconds: Some(180), ..route.clone() };
+        let page = Status { route: Some(old), ..busy() }.page(PLAIN);
+        let warning = "             babeld has not answered for 3 min: its last routes are used\n";
+        assert!(page.ends_with(&format!("{line}{warning}")), "{page}");
         let failed = super::super::Route::failed(&route.interfaces, "no netlink".into());
         let page = Status { route: Some(failed), ..busy() }.page(PLAIN);
         assert!(

@@ -2,24 +2,35 @@
 //!
 //! The kernel decides where packets go, so its routes are used. babeld adds metrics and the
 //! gateway's address. It also has a veto: a route that babeld installed counts only while babeld
-//! still reports it.
+//! still reports it. A babeld that has stopped has no veto: what it reported last still describes the
+//! kernel's routes that agree with it, and for the others the kernel alone counts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use node::{Exit, Interface, Path, Paths, Route, RouteSource, Uplink};
+use node::{Exit, Interface, Path, Paths, Route, RouteSource, RouteTable, Uplink};
 
-use super::babeld::{KnownPath, Table};
+use super::babeld::{Announced, KnownPath};
 use super::kernel::{BestRoute, Fib, HostRoute};
 use super::net::can_be_router;
 
 /// `RTPROT_BABEL`: the protocol number of routes that babeld installed.
-const BABEL: u8 = 42;
+pub const BABEL: u8 = 42;
+
+/// The current table. `exit` is what [`exit`] returned for the same snapshots.
+pub fn merge(exit: Exit, fib: &Fib, babeld: Option<Announced<'_>>) -> RouteTable {
+    let paths = paths(&exit, fib, babeld);
+    // Metrics are babeld's.
+    let is_babelds = exit.source() == Some(RouteSource::Babeld)
+        || paths.iter().any(|(_, path)| path.metric.is_some());
+    let stopped = babeld.and_then(|it| it.stopped).filter(|_| is_babelds);
+    RouteTable { exit, paths, stopped }
+}
 
 /// The current route to the gateway.
-pub fn exit(fib: &Fib, babeld: Option<&Table>) -> Exit {
+pub fn exit(fib: &Fib, babeld: Option<Announced<'_>>) -> Exit {
     let target = fib.wanted().target;
-    let address = babeld.and_then(|it| it.own_address(|own| fib.is_own(own)));
+    let address = babeld.and_then(|it| it.table.own_address(|own| fib.is_own(own)));
     match fib.best_route() {
         None => Exit::Nowhere,
         // The configured gateway address is this machine's own.
@@ -47,8 +58,8 @@ pub fn exit(fib: &Fib, babeld: Option<&Table>) -> Exit {
 
 /// The current paths to other routers: to each host with a route of its own over the mesh, and to
 /// the gateway. What else is on the link cannot be listed.
-pub fn paths(exit: &Exit, fib: &Fib, babeld: Option<&Table>) -> Paths {
-    let (hosts, known) = (fib.hosts(), babeld.map(Table::hosts));
+fn paths(exit: &Exit, fib: &Fib, babeld: Option<Announced<'_>>) -> Paths {
+    let (hosts, known) = (fib.hosts(), babeld.map(|it| (it.table.hosts(), it.has_veto())));
     // A route of its own to the gateway counts more than the one out of the mesh.
     let gateway = exit.route().and_then(|route| {
         let gateway = route.gateway.filter(|it| !hosts.contains_key(it))?;
@@ -64,17 +75,19 @@ pub fn paths(exit: &Exit, fib: &Fib, babeld: Option<&Table>) -> Paths {
     gateway.into_iter().chain(others).filter(is_router).collect()
 }
 
-/// The path by the kernel's route, if `babeld`, when it installed the route, reports it too.
+/// The path by the kernel's route, if `babeld`, when it installed the route and has a veto, reports it
+/// too.
 fn path(
     host: IpAddr,
     route: HostRoute,
-    babeld: Option<&BTreeMap<IpAddr, KnownPath<'_>>>,
+    babeld: Option<&(BTreeMap<IpAddr, KnownPath<'_>>, bool)>,
 ) -> Option<Path> {
-    let judge = babeld.filter(|_| route.protocol == BABEL);
-    let known = judge.map(|judge| judge.get(&host));
-    let metric = match known {
-        Some(Some(known)) if known.interface == route.interface.name => known.metric,
-        Some(_) => return None,
+    let metric = match babeld.filter(|_| route.protocol == BABEL) {
+        Some((known, has_veto)) => match known.get(&host) {
+            Some(known) if known.interface == route.interface.name => known.metric,
+            _ if *has_veto => return None,
+            _ => None,
+        },
         None => None,
     };
     // Other hop counts are unknown here.
@@ -87,21 +100,21 @@ fn uplink(interface: Interface, address: Option<IpAddr>) -> Exit {
     Exit::Gateway(Uplink { address, interface: Some(interface), source })
 }
 
-/// The route by a neighbour, if `judge`, when given, reports it too. `address` is this node's own.
+/// The route by a neighbour, if `judge`, when given and with a veto, reports it too. `address` is this
+/// node's own.
 fn through_mesh(
     next_hop: IpAddr,
     interface: Interface,
     (target, address): (Option<IpAddr>, Option<IpAddr>),
-    judge: Option<&Table>,
+    judge: Option<Announced<'_>>,
     is_ipv4: bool,
 ) -> Exit {
-    let known = judge.map(|judge| judge.route_to(target, is_ipv4));
-    let known = match known {
-        Some(Some(known)) if known.interface == interface.name => Some(known),
-        // babeld no longer reports the route, or reports another: the kernel's is outdated.
-        Some(_) => return Exit::Nowhere,
-        None => None,
-    };
+    let known = judge.and_then(|judge| judge.table.route_to(target, is_ipv4));
+    let known = known.filter(|known| known.interface == interface.name);
+    // babeld no longer reports the route, or reports another: the kernel's is outdated.
+    if known.is_none() && judge.is_some_and(|judge| judge.has_veto()) {
+        return Exit::Nowhere;
+    }
     let source = match (&known, target) {
         (Some(_), _) => RouteSource::Babeld,
         (None, Some(_)) => RouteSource::Config,
@@ -117,8 +130,13 @@ fn through_mesh(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::routing::babeld::table;
+    use crate::routing::babeld::{Table, table};
     use crate::routing::kernel::{KernelRoute as Row, links, links_for, own, route};
+    use wire::Date;
+
+    fn live(table: &Table) -> Option<Announced<'_>> {
+        Some(Announced { table, stopped: None })
+    }
 
     /// The state of the kernel in `recorded.txt`; here interface 1 has the name `wl0`.
     fn over(interface: u32, via: &str) -> Fib {
@@ -141,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_default_route_by_another_interface_makes_a_gateway() {
-        let route = exit(&over(2, "10.3.0.2"), Some(&table("")));
+        let route = exit(&over(2, "10.3.0.2"), live(&table("")));
         let uplink = Uplink {
             address: "10.77.0.2".parse().ok(),
             interface: Some(Interface { name: "wan0".into(), index: 2 }),
@@ -157,10 +175,10 @@ mod tests {
     fn babeld_must_still_report_the_routes_it_installed() {
         // babeld's recorded default route is by wl1, the kernel's is by wl0.
         let fib = over(1, "10.77.0.3");
-        assert_eq!(exit(&fib, Some(&table(""))), Exit::Nowhere);
+        assert_eq!(exit(&fib, live(&table(""))), Exit::Nowhere);
         let by_wl0 = "change route 555ed44dc070 prefix 0.0.0.0/0 from 0.0.0.0/0 installed yes \
             id 40:d3:c5:cd:65:31:90:49 metric 392 via fe80::b06a:20ff:fe45:cf3e if wl0";
-        let route = exit(&fib, Some(&table(by_wl0)));
+        let route = exit(&fib, live(&table(by_wl0)));
         let route = route.route().expect("a route");
         assert_eq!((route.gateway, route.metric), ("10.77.0.3".parse().ok(), Some(392)));
         assert_eq!((route.hops, route.source), (Some(1), RouteSource::Babeld));
@@ -188,7 +206,7 @@ mod tests {
         (fib, line.to_owned())
     }
 
-    fn all(fib: &Fib, babeld: Option<&Table>) -> Vec<String> {
+    fn all(fib: &Fib, babeld: Option<Announced<'_>>) -> Vec<String> {
         let text = |(host, it): (IpAddr, Path)| {
             format!(
                 "{host} over {} at {}: {:?} {:?}",
@@ -202,22 +220,22 @@ mod tests {
     fn the_next_hop_is_the_kernels_and_the_metric_babelds() {
         let (fib, line) = with_path("10.77.0.1");
         let expected = ["10.77.0.3 over 10.77.0.1 at 1: Some(798) None"];
-        assert_eq!(all(&fib, Some(&table(&line))), expected);
+        assert_eq!(all(&fib, live(&table(&line))), expected);
         assert_eq!(all(&fib, None), ["10.77.0.3 over 10.77.0.1 at 1: None None"]);
         let (beside, line) = with_path("");
         let expected = ["10.77.0.3 over 10.77.0.3 at 1: Some(798) Some(1)"];
-        assert_eq!(all(&beside, Some(&table(&line))), expected);
+        assert_eq!(all(&beside, live(&table(&line))), expected);
         // babeld has installed the recorded route over wl1, so the kernel's is outdated.
-        assert_eq!(all(&fib, Some(&table(""))), [""; 0]);
+        assert_eq!(all(&fib, live(&table(""))), [""; 0]);
         let not_installed = line.replace("installed yes", "installed no");
-        assert_eq!(all(&fib, Some(&table(&not_installed))), [""; 0]);
+        assert_eq!(all(&fib, live(&table(&not_installed))), [""; 0]);
     }
 
     #[test]
     fn babeld_has_no_say_about_routes_of_others() {
         let mut fib = links();
         fib.add_route(Row { protocol: 4, ..route("10.77.0.3/32", "10.77.0.1", 1) });
-        assert_eq!(all(&fib, Some(&table(""))), ["10.77.0.3 over 10.77.0.1 at 1: None None"]);
+        assert_eq!(all(&fib, live(&table(""))), ["10.77.0.3 over 10.77.0.1 at 1: None None"]);
     }
 
     #[test]
@@ -232,9 +250,9 @@ mod tests {
         let by_wl0 = "change route 555ed44dc070 prefix 0.0.0.0/0 from 0.0.0.0/0 installed yes \
             id 40:d3:c5:cd:65:31:90:49 metric 392 via fe80::b06a:20ff:fe45:cf3e if wl0";
         let known = ["10.77.0.3 over 10.77.0.4 at 1: Some(392) None"];
-        assert_eq!(all(&barred, Some(&table(by_wl0))), known);
+        assert_eq!(all(&barred, live(&table(by_wl0))), known);
         barred.add_route(Row { kind: 7, hops: vec![], ..route("10.77.0.3/32", "", 0) });
-        assert_eq!(all(&barred, Some(&table(by_wl0))), [""; 0]);
+        assert_eq!(all(&barred, live(&table(by_wl0))), [""; 0]);
     }
 
     #[test]
@@ -268,5 +286,34 @@ mod tests {
         let paths = paths(&exit(&fib, None), &fib, None);
         assert_eq!(paths.len(), Paths::COUNT_MAX);
         assert!(target.and_then(|it| paths.to(it)).is_some());
+    }
+
+    #[test]
+    fn what_a_babeld_that_stopped_reported_last_counts_where_the_kernel_agrees() {
+        let (mut fib, line) = with_path("10.77.0.1");
+        let by_wl0 = "change route 555ed44dc070 prefix 0.0.0.0/0 from 0.0.0.0/0 installed yes \
+            id 40:d3:c5:cd:65:31:90:49 metric 392 via fe80::b06a:20ff:fe45:cf3e if wl0";
+        let stopped = Some(Date::from_unix(7));
+        let with = |fib: &Fib, more: &str| {
+            let table = table(more);
+            let babeld = Some(Announced { table: &table, stopped });
+            merge(exit(fib, babeld), fib, babeld)
+        };
+        let told = with(&fib, &format!("{by_wl0}\n{line}"));
+        let route = told.exit.route().expect("a route");
+        assert_eq!((route.metric, route.source), (Some(392), RouteSource::Babeld));
+        assert_eq!(route.address, "10.77.0.2".parse().ok());
+        let metric =
+            |told: &RouteTable| told.paths.to("10.77.0.3".parse().unwrap()).map(|path| path.metric);
+        assert_eq!((metric(&told), told.stopped), (Some(Some(798)), stopped));
+        // The recorded routes are over wl1: nothing is known of those over wl0, but they are there.
+        let told = with(&fib, "");
+        let route = told.exit.route().expect("a route");
+        assert_eq!((route.metric, route.source), (None, RouteSource::Kernel));
+        assert_eq!((metric(&told), told.stopped), (Some(None), None));
+        // One path is enough to say that babeld's last routes are used.
+        assert_eq!(with(&fib, &line).stopped, stopped);
+        fib = links();
+        assert_eq!(with(&fib, &line), RouteTable::default());
     }
 }

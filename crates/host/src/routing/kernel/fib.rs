@@ -113,6 +113,12 @@ impl Fib {
         Some(HostRoute { next_hop, interface, protocol: route.protocol })
     }
 
+    /// Whether there are routes that a protocol installed, usable or not.
+    pub fn has_routes_of(&self, protocol: u8) -> bool {
+        let mut routes = self.routes.iter().chain(self.hosts.over_mesh());
+        routes.any(|route| route.protocol == protocol)
+    }
+
     /// Whether an address is this machine's own; known only if routes to hosts are kept.
     pub fn is_own(&self, address: IpAddr) -> bool {
         self.hosts.is_own(address)

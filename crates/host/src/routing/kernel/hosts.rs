@@ -65,6 +65,11 @@ impl Hosts {
         best
     }
 
+    /// The routes over interfaces of the mesh.
+    pub fn over_mesh(&self) -> impl Iterator<Item = &Route> {
+        self.over_mesh.iter()
+    }
+
     /// Whether there is a route to a host over an interface of the mesh.
     pub fn has_over_mesh(&self, host: IpAddr) -> bool {
         self.over_mesh.iter().any(|route| route.to.host() == Some(host))
