@@ -97,7 +97,7 @@ fn the_route_follows_babeld() {
         let told = json!({
             "up": true, "is_gateway": false, "gateway": "10.77.0.3", "next_hop": "10.77.0.2",
             "interface": "wl0", "hops": null, "source": "babeld", "error": null, "routers": 2,
-            "babeld_silent_seconds": null,
+            "babeld_silent_seconds": null, "below_ip": [],
         });
         wait_for_route(&far, "the route", &told);
         wait_until("a page with the route", || {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use host::routing;
 use node::{Exit, RouteTable};
 use serde::{Deserialize, Serialize};
 use wire::Date;
@@ -38,8 +39,20 @@ pub struct Route {
     /// its routes are not used.
     #[serde(default)]
     pub babeld_silent_seconds: Option<u64>,
+    /// Interfaces of the mesh that forward below IP, so that each router is one hop away.
+    #[serde(default)]
+    pub below_ip: Vec<BelowIp>,
     /// Why routes are not known at all.
     pub error: Option<String>,
+}
+
+/// An interface that forwards below IP.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BelowIp {
+    /// The interface.
+    pub interface: String,
+    /// The protocol that forwards: `batman-adv` or `802.11s`.
+    pub by: String,
 }
 
 impl Route {
@@ -74,6 +87,18 @@ impl Route {
     /// The status if routes cannot be known.
     pub fn failed(interfaces: &[String], error: String) -> Self {
         Self { interfaces: interfaces.to_vec(), error: Some(error), ..Self::default() }
+    }
+
+    /// The same, with what forwards below IP now.
+    pub fn look_below_ip(self) -> Self {
+        let found = routing::below_ip(&self.interfaces).into_iter();
+        let found = found.map(|(interface, by)| BelowIp { interface, by: by.as_str().into() });
+        Self { below_ip: found.collect(), ..self }
+    }
+
+    /// What the operator should know of interfaces that forward below IP.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.below_ip.iter().map(|it| routing::consequence(&it.interface, &it.by))
     }
 
     /// A warning for the operator, if babeld has stopped.

@@ -20,15 +20,20 @@ use tokio::time::{Instant, sleep_until};
 mod addresses;
 mod fib;
 mod hosts;
+mod links;
+mod listing;
 mod lookup;
 mod message;
+mod wireless;
 
 pub use addresses::{addresses, all_addresses};
 pub use fib::{BestRoute, Fib, Wanted};
 pub use hosts::HostRoute;
+pub use links::all_links;
 pub use lookup::{Forward, forward};
 use message::Message;
-pub use message::messages;
+pub use message::{Link, LinkKind, messages};
+pub use wireless::is_forwarding_mesh_point;
 
 #[cfg(test)]
 pub use fib::tests::{links, links_for, own, route};

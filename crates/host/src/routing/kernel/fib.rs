@@ -14,7 +14,7 @@ pub const TABLE_LOCAL: u32 = 255;
 /// The most routes to the target that are kept.
 const ROUTES_MAX: usize = 256;
 /// The most links that are kept.
-const LINKS_MAX: usize = 4096;
+pub const LINKS_MAX: usize = 4096;
 
 /// Which routes are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -195,7 +195,7 @@ pub mod tests {
     pub fn links_for(target: Option<IpAddr>) -> Fib {
         let mut fib = Fib::new(Wanted { target, mesh: vec!["wl0".into(), "wl1".into()] });
         for (index, name) in [(1, "wl0"), (2, "wan0")] {
-            fib.add_link(Link { index, name: name.into(), works: (true, true) });
+            fib.add_link(Link { index, name: name.into(), works: (true, true), ..Link::default() });
         }
         fib
     }
@@ -231,9 +231,19 @@ pub mod tests {
         assert_eq!(via(&fib).as_deref(), Some("10.0.0.1 wan0"));
         fib.add_route(route("0.0.0.0/0", "10.77.0.2", 1));
         assert_eq!(via(&fib).as_deref(), Some("10.77.0.2 wl0"));
-        fib.add_link(Link { index: 1, name: "wl0".into(), works: (true, false) });
+        fib.add_link(Link {
+            index: 1,
+            name: "wl0".into(),
+            works: (true, false),
+            ..Link::default()
+        });
         assert_eq!(via(&fib).as_deref(), Some("10.0.0.1 wan0"));
-        fib.add_link(Link { index: 2, name: "wan0".into(), works: (false, false) });
+        fib.add_link(Link {
+            index: 2,
+            name: "wan0".into(),
+            works: (false, false),
+            ..Link::default()
+        });
         assert_eq!(via(&fib), None);
     }
 
@@ -317,7 +327,12 @@ pub mod tests {
         fib.add_route(Route { kind: 7, hops: vec![], ..route("10.77.0.7/32", "", 0) });
         assert_eq!(paths(&fib)[2..4], ["10.77.0.6 elsewhere", "10.77.0.7 elsewhere"]);
         // Without a carrier there is no path, and what was the second choice is the first.
-        fib.add_link(Link { index: 1, name: "wl0".into(), works: (true, false) });
+        fib.add_link(Link {
+            index: 1,
+            name: "wl0".into(),
+            works: (true, false),
+            ..Link::default()
+        });
         assert_eq!(paths(&fib), ["10.77.0.6 elsewhere", "10.77.0.7 elsewhere"]);
     }
 
