@@ -7,10 +7,11 @@ mod namespace;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use host::routing::{Routing, Settings};
-use namespace::sh;
+use namespace::{sh, skipped};
 use node::RouteTable;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -243,5 +244,37 @@ fn lies_and_rubbish_from_babeld_are_survived() {
         say(&mut babeld, &rubbish).await;
         wait_until_stopped(&mut routes, true).await;
         wait_for(&mut routes, &[near]).await;
+    });
+}
+
+/// What a packet too long for the path makes the sender learn (RFC 792), as an attacker would forge it.
+const TOO_LONG: &str = r#"
+import socket, struct
+def checksum(b):
+    s = sum(struct.unpack("!%dH" % (len(b) // 2), b)); s = (s >> 16) + (s & 0xffff); s += s >> 16
+    return struct.pack("!H", ~s & 0xffff)
+def sealed(b, at):
+    return b[:at] + checksum(b) + b[at + 2:]
+ours, theirs = socket.inet_aton("10.77.0.2"), socket.inet_aton("192.0.2.9")
+sent = sealed(struct.pack("!BBHHHBBH", 0x45, 0, 28, 1, 0x4000, 64, 1, 0) + ours + theirs, 10) + bytes(8)
+s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+s.sendto(sealed(struct.pack("!BBHHH", 3, 4, 0, 0, 1000) + sent, 2), ("10.77.0.2", 0))
+"#;
+
+#[test]
+fn what_icmp_teaches_the_kernel_is_no_path() {
+    on_router("what_icmp_teaches_the_kernel_is_no_path", || async {
+        sh("ip route add default via 10.77.0.3");
+        let (_listener, address) = listener().await;
+        let mut routes = follow(address);
+        let beside = ("10.77.0.3", "10.77.0.3 - 1");
+        wait_for(&mut routes, &[beside]).await;
+        let Ok(sent) = Command::new("python3").args(["-c", TOO_LONG]).status() else {
+            return skipped("what_icmp_teaches_the_kernel_is_no_path", "there is no python3");
+        };
+        assert!(sent.success());
+        sh("ip route get 192.0.2.9 | grep -q 'mtu 1000'
+            ip route add 10.77.0.4 via 10.77.0.3");
+        wait_for(&mut routes, &[beside, ("10.77.0.4", "10.77.0.3 - -")]).await;
     });
 }
