@@ -9,6 +9,7 @@ pub fn netlink(bytes: &[u8]) {
     for message in messages(bytes) {
         message.link().into_iter().for_each(|link| fib.add_link(link));
         message.route().into_iter().for_each(|route| fib.add_route(route));
+        let _ = message.generic().count();
     }
     let _ = (fib.best_route(), fib.hosts());
 }
