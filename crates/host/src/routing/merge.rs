@@ -131,7 +131,8 @@ fn through_mesh(
 mod tests {
     use super::*;
     use crate::routing::babeld::{Table, table};
-    use crate::routing::kernel::{KernelRoute as Row, links, links_for, own, route};
+    use crate::routing::kernel::{KernelRoute as Row, Link, links, links_for, own, route};
+    use proptest::prelude::*;
     use wire::Date;
 
     fn live(table: &Table) -> Option<Announced<'_>> {
@@ -315,5 +316,83 @@ mod tests {
         assert_eq!(with(&fib, &line).stopped, stopped);
         fib = links();
         assert_eq!(with(&fib, &line), RouteTable::default());
+    }
+
+    const ADDRESSES: [&str; 7] = [
+        "10.77.0.1",
+        "10.77.0.2",
+        "10.77.0.3",
+        "10.77.0.4",
+        "127.0.0.1",
+        "224.0.0.5",
+        "169.254.0.1",
+    ];
+
+    /// A kernel's route: to and over one of the addresses, or on the link; its interface, metric,
+    /// protocol, and whether it leads anywhere.
+    fn rows() -> impl Strategy<Value = Vec<Row>> {
+        let address = || proptest::sample::select(&ADDRESSES[..]);
+        let via = proptest::option::of(address()).prop_map(Option::unwrap_or_default);
+        let is_default = proptest::bool::weighted(0.2);
+        let parts = (address(), via, 1u32..4, 0u32..3, any::<bool>(), any::<bool>(), is_default);
+        let row = parts.prop_map(|(to, via, interface, priority, is_babels, leads, is_default)| {
+            let to = if is_default { "0.0.0.0/0".to_owned() } else { format!("{to}/32") };
+            let (protocol, kind) = (if is_babels { BABEL } else { 4 }, if leads { 1 } else { 7 });
+            Row { priority, protocol, kind, ..route(&to, via, interface) }
+        });
+        proptest::collection::vec(row, 0..12)
+    }
+
+    /// babeld's lines about routes, some of them lies.
+    fn lines() -> impl Strategy<Value = String> {
+        let to = proptest::sample::select(&ADDRESSES[..]);
+        let metric = proptest::sample::select(&[0, 1, 256, 65535][..]);
+        let line = (0u8..20, to, metric, any::<bool>()).prop_map(|(key, to, metric, at_wl0)| {
+            let (via, name) = match at_wl0 {
+                true => ("fe80::b06a:20ff:fe45:cf3e", "wl0"),
+                false => ("fe80::30f3:2dff:fe7e:ec1e", "wl1"),
+            };
+            format!(
+                "add route {key:x} prefix {to}/32 from 0.0.0.0/0 installed yes \
+                 id 40:d3:c5:cd:65:31:90:49 metric {metric} via {via} if {name}\n"
+            )
+        });
+        proptest::collection::vec(line, 0..12).prop_map(|lines| lines.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_kernel_and_no_babeld_can_make_us_a_router_or_a_next_hop(
+            rows in rows(), lines in lines(), has_stopped: bool, target: bool,
+        ) {
+            let target = target.then(|| "10.77.0.4".parse().unwrap());
+            let mut fib = links_for(target);
+            fib.add_link(Link { index: 3, name: "wl1".into(), works: (true, true), ..Link::default() });
+            fib.add_route(own("10.77.0.2/32"));
+            rows.iter().cloned().for_each(|row| fib.add_route(row));
+            let table = table(&lines);
+            let stopped = has_stopped.then(|| Date::from_unix(7));
+            let babeld = Some(Announced { table: &table, stopped });
+            let told = merge(exit(&fib, babeld), &fib, babeld);
+            prop_assert!(told.stopped.is_none() || has_stopped);
+            if let Some(route) = told.exit.route() {
+                prop_assert!(!fib.is_own(route.next_hop) && route.interface.name != "wan0");
+            }
+            let gateway = told.exit.gateway();
+            for (host, path) in told.paths.iter() {
+                prop_assert!(can_be_router(host) && !fib.is_own(host), "{host}");
+                prop_assert!(!fib.is_own(path.next_hop) && path.interface != 2, "{path:?}");
+                prop_assert!(path.metric.is_none_or(|metric| (1..65535).contains(&metric)));
+                prop_assert_eq!(path.hops.is_some(), path.next_hop == host);
+                // A path is a route that the kernel has, or leads to the gateway.
+                let is_it = |row: &Row| {
+                    row.to.host() == Some(host) && row.kind == 1 && row.hops[0].interface == path.interface
+                };
+                prop_assert!(rows.iter().any(is_it) || gateway == Some(host), "{host}");
+                let known = table.hosts().contains_key(&host);
+                let is_others = |row: &Row| is_it(row) && row.protocol != BABEL;
+                prop_assert!(has_stopped || known || gateway == Some(host) || rows.iter().any(is_others));
+            }
+        }
     }
 }
