@@ -118,10 +118,11 @@ impl Observer {
         let config = self.config.borrow();
         let interfaces = &config.mesh.interfaces;
         let routes = self.routes.borrow();
-        Some(match routes.as_ref()? {
-            Ok(routes) => Route::new(interfaces, &routes.borrow().exit),
+        let route = match routes.as_ref()? {
+            Ok(routes) => Route::new(interfaces, &routes.borrow(), today()),
             Err(error) => Route::failed(interfaces, error.clone()),
-        })
+        };
+        Some(route.look_below_ip())
     }
 
     /// Notes whether interception works, and what the operator should know.

@@ -96,7 +96,8 @@ fn the_route_follows_babeld() {
 
         let told = json!({
             "up": true, "is_gateway": false, "gateway": "10.77.0.3", "next_hop": "10.77.0.2",
-            "interface": "wl0", "hops": null, "source": "babeld", "error": null,
+            "interface": "wl0", "hops": null, "source": "babeld", "error": null, "routers": 2,
+            "babeld_silent_seconds": null, "below_ip": [],
         });
         wait_for_route(&far, "the route", &told);
         wait_until("a page with the route", || {
@@ -112,8 +113,11 @@ fn the_route_follows_babeld() {
 
         // babeld is killed and withdraws nothing: its routes stay in the kernel, and still count.
         babelds[0].kill();
-        let kernel = json!({ "next_hop": "10.77.0.2", "source": "kernel", "metric": null });
-        wait_for_route(&far, "what the kernel says", &kernel);
+        let silent = || far.status()["route"]["babeld_silent_seconds"].as_u64();
+        wait_until("what babeld said last", || silent().is_some());
+        let last = json!({ "next_hop": "10.77.0.2", "source": "babeld", "routers": 2 });
+        wait_for_route(&far, "what babeld said last", &last);
+        assert!(page(&far).contains("babeld has not answered for "), "{}", page(&far));
         babelds[0] = babeld("r1", &["wl0"]);
         wait_for_route(&far, "babeld again", &told);
 

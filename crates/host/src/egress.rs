@@ -14,7 +14,7 @@ use std::time::Duration;
 use node::{Caller, Leads, is_local};
 use tokio::sync::watch;
 
-use crate::routing::{Forward, Kernel, addresses, all_addresses, forward};
+use crate::routing::{Forward, Kernel, Wanted, addresses, all_addresses, forward};
 
 /// The interfaces; `None` until the kernel has listed them.
 type Outward = Option<Interfaces>;
@@ -54,7 +54,7 @@ const FIRST_LIST: Duration = Duration::from_millis(500);
 pub async fn follow(named: Vec<String>, mesh: &[String]) -> io::Result<Egress> {
     let (outward, receiver) = watch::channel(None);
     let mut egress = Egress { outward: receiver, mesh: mesh.into() };
-    tokio::spawn(Follower { kernel: Kernel::open(None)?, named, outward }.run());
+    tokio::spawn(Follower { kernel: Kernel::open(Wanted::default())?, named, outward }.run());
     let _ = tokio::time::timeout(FIRST_LIST, egress.changed()).await;
     Ok(egress)
 }

@@ -254,6 +254,12 @@ impl Page {
         if let Some(error) = &route.error {
             self.alarm(&format!("cannot be known: {error}"));
         }
+        if let Some(warning) = route.warning() {
+            self.alarm(&warning);
+        }
+        for note in route.notes() {
+            term::wrap(&note, self.room()).iter().for_each(|line| self.line("", line));
+        }
     }
 
     fn mesh(&mut self, mesh: &Mesh, report: &Report) {
@@ -363,6 +369,7 @@ fn leading_out(interfaces: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::route::BelowIp;
     use super::super::tests::{busy, heard, hearing, in_mesh, over_one};
     use super::*;
 
@@ -425,6 +432,18 @@ intercept    br-lan port 80, to port 3130, what leads out by wan
         let page = Status { route: Some(route.clone()), ..busy() }.page(PLAIN);
         let line = "route        gateway 10.77.0.8 over 10.77.0.4 (wl0), metric 512, babeld\n";
         assert!(page.ends_with(line), "{page}");
+        let old = super::super::Route { babeld_silent_seconds: Some(180), ..route.clone() };
+        let page = Status { route: Some(old), ..busy() }.page(PLAIN);
+        let warning = "             babeld has not answered for 3 min: its last routes are used\n";
+        assert!(page.ends_with(&format!("{line}{warning}")), "{page}");
+        let mut below = route.clone();
+        below.below_ip = vec![BelowIp { interface: "wl0".into(), by: "batman-adv".into() }];
+        let page = Status { route: Some(below), ..busy() }.page(PLAIN);
+        let note =
+            "\x20            wl0 forwards below IP (batman-adv): every router is one hop away,
+             so ph-thcp asks the gateway directly, as thcp
+";
+        assert!(page.ends_with(&format!("{line}{note}")), "{page}");
         let failed = super::super::Route::failed(&route.interfaces, "no netlink".into());
         let page = Status { route: Some(failed), ..busy() }.page(PLAIN);
         assert!(

@@ -1,17 +1,19 @@
 //! babeld's view of the mesh, from its local socket: metrics, the gateway, the neighbours.
 //!
-//! babeld may be absent, start late, or restart; this module then waits and tries again, and
-//! forgets what it knew. The protocol: babeld sends a greeting and `ok`; the client sends
+//! babeld may be absent, start late, or restart; this module then waits and tries again. What it
+//! knew last is kept until babeld has listed everything anew, because the kernel still has the
+//! routes of a babeld that died. The protocol: babeld sends a greeting and `ok`; the client sends
 //! `monitor`; babeld lists all it knows, sends `ok`, and from then on reports each change.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use wire::Date;
 
 mod line;
 mod lines;
@@ -20,7 +22,7 @@ mod table;
 use line::Line;
 pub use line::parse;
 pub use lines::Lines;
-pub use table::Table;
+pub use table::{KnownPath, Table};
 
 #[cfg(test)]
 pub use table::tests::table;
@@ -28,6 +30,8 @@ pub use table::tests::table;
 /// The least and the greatest interval between attempts to connect.
 const RETRY_MIN: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(30);
+/// After a connection that broke off sooner, the interval grows: such a babeld must not keep us busy.
+const STEADY: Duration = Duration::from_secs(10);
 /// The time limit for connecting, and for the complete list.
 const LISTING_MAX: Duration = Duration::from_secs(5);
 
@@ -37,6 +41,10 @@ pub struct Babeld {
     address: SocketAddr,
     state: State,
     retry: Duration,
+    /// The last connection broke off soon after babeld had listed its routes.
+    was_brief: bool,
+    /// What babeld knew when its connection ended.
+    last: Option<(Table, Date)>,
     /// If another program answers there, it will do so each time: this is logged once.
     has_complained: bool,
 }
@@ -63,6 +71,8 @@ struct Conversation {
     stage: Stage,
     /// The time limit for the complete list.
     deadline: Instant,
+    /// When the list was complete.
+    listed: Option<Instant>,
     table: Table,
 }
 
@@ -76,6 +86,21 @@ enum Stage {
     Listing,
     /// Changes will follow.
     Listed,
+}
+
+/// What babeld has announced.
+#[derive(Clone, Copy, Debug)]
+pub struct Announced<'a> {
+    pub table: &'a Table,
+    /// Since when babeld has not answered; `None` if it is connected.
+    pub stopped: Option<Date>,
+}
+
+impl Announced<'_> {
+    /// Whether a route that babeld installed counts only if babeld announces it.
+    pub fn has_veto(&self) -> bool {
+        self.stopped.is_none()
+    }
 }
 
 /// Why a connection ended.
@@ -116,19 +141,33 @@ impl Babeld {
     /// A connection that is made when [`changed`](Self::changed) is first called.
     pub fn new(address: SocketAddr) -> Self {
         let state = State::Waiting(Instant::now());
-        Self { address, state, retry: RETRY_MIN, has_complained: false }
+        let (retry, last) = (RETRY_MIN, None);
+        Self { address, state, retry, was_brief: false, last, has_complained: false }
     }
 
-    /// What babeld knows, once it has listed everything.
-    pub fn table(&self) -> Option<&Table> {
+    /// What babeld knows, once it has listed everything; else what it knew last.
+    pub fn announced(&self) -> Option<Announced<'_>> {
         match &self.state {
-            State::Open(it) if it.stage == Stage::Listed => Some(&it.table),
-            _ => None,
+            State::Open(it) if it.stage == Stage::Listed => {
+                Some(Announced { table: &it.table, stopped: None })
+            }
+            _ => {
+                let (table, stopped) = self.last.as_ref()?;
+                Some(Announced { table, stopped: Some(*stopped) })
+            }
         }
+    }
+
+    /// Forgets what babeld knew before its connection ended.
+    pub fn forget(&mut self) {
+        self.last = None;
     }
 
     /// Called after an event which suggests that babeld may have started.
     pub fn look_again(&mut self) {
+        if self.was_brief {
+            return;
+        }
         self.retry = RETRY_MIN;
         if let State::Waiting(at) = &mut self.state {
             *at = (*at).min(Instant::now() + RETRY_MIN);
@@ -158,13 +197,14 @@ impl Babeld {
                         Ok(()) if conversation.stage == Stage::Listed => {
                             if !was_listed {
                                 tracing::info!(address = %self.address, "babeld has listed its routes");
-                                (self.retry, self.has_complained) = (RETRY_MIN, false);
+                                conversation.listed = Some(Instant::now());
+                                (self.last, self.has_complained) = (None, false);
                             }
                             return;
                         }
                         Ok(()) => {}
                         Err(why) => {
-                            self.hang_up(was_listed, &why);
+                            self.hang_up(&why);
                             return;
                         }
                     }
@@ -173,11 +213,27 @@ impl Babeld {
         }
     }
 
-    fn hang_up(&mut self, was_listed: bool, why: &End) {
-        if was_listed || !self.has_complained {
-            let address = self.address;
-            tracing::warn!(%address, %why, "no routes from babeld: only the kernel's routes are used");
-            self.has_complained = !was_listed;
+    fn hang_up(&mut self, why: &End) {
+        let (address, now) = (self.address, Instant::now());
+        let ended = match std::mem::replace(&mut self.state, State::Waiting(now)) {
+            State::Open(it) => it.listed.map(|since| (since, it.table)),
+            _ => None,
+        };
+        match ended {
+            Some((since, table)) => {
+                tracing::warn!(
+                    %address, %why,
+                    "babeld has gone: its last routes are used as long as the kernel has them"
+                );
+                self.last = Some((table, today()));
+                self.was_brief = now - since < STEADY;
+                self.retry = if self.was_brief { self.retry } else { RETRY_MIN };
+            }
+            _ if !self.has_complained => {
+                tracing::warn!(%address, %why, "no routes from babeld");
+                self.has_complained = true;
+            }
+            _ => {}
         }
         self.wait();
     }
@@ -192,7 +248,7 @@ impl Conversation {
     fn new(stream: TcpStream) -> Self {
         let deadline = Instant::now() + LISTING_MAX;
         let (lines, table) = (Lines::default(), Table::default());
-        Self { stream, lines, stage: Stage::Silent, deadline, table }
+        Self { stream, lines, stage: Stage::Silent, deadline, listed: None, table }
     }
 
     /// Waits for bytes and handles them.
@@ -226,6 +282,11 @@ impl Conversation {
     }
 }
 
+fn today() -> Date {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Date::from_unix(since.as_secs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,25 +311,81 @@ mod tests {
         stream
     }
 
+    const FIRST: &[u8] = b"add xroute a prefix 10.77.0.2/32 from 0.0.0.0/0 metric 0\nok\n";
+
+    /// Answers as babeld does, with this list.
+    async fn list(listener: &TcpListener, lines: &[u8]) -> TcpStream {
+        let mut stream = greet(listener).await;
+        stream.write_all(lines).await.unwrap();
+        stream
+    }
+
+    /// The own address that babeld announces, and whether babeld has stopped.
+    fn known(babeld: &Babeld) -> Option<(Option<std::net::IpAddr>, bool)> {
+        let it = babeld.announced()?;
+        Some((it.table.own_address(|_| true), it.stopped.is_some()))
+    }
+
     #[tokio::test(flavor = "current_thread")]
-    async fn what_was_not_told_whole_does_not_count() {
+    async fn what_was_told_last_counts_until_all_is_told_anew() {
         let (listener, mut babeld) = listener().await;
-        let told = async {
-            let mut stream = greet(&listener).await;
-            stream
-                .write_all(b"add xroute a prefix 10.77.0.2/32 from 0.0.0.0/0 metric 0\nok\n")
-                .await?;
-            Ok::<_, io::Error>(stream)
-        };
-        let (stream, ()) = tokio::join!(told, babeld.changed());
-        assert_eq!(babeld.table().unwrap().own_address(), "10.77.0.2".parse().ok());
-        // babeld restarts: what it reported before is forgotten until the new list is complete.
+        let (stream, ()) = tokio::join!(list(&listener, FIRST), babeld.changed());
+        let own = "10.77.0.2".parse().ok();
+        assert_eq!(known(&babeld), Some((own, false)));
         drop(stream);
         babeld.changed().await;
-        assert!(babeld.table().is_none());
-        let told = async { greet(&listener).await.write_all(b"ok\n").await };
-        let (_, ()) = tokio::join!(told, babeld.changed());
-        assert_eq!(babeld.table().unwrap().own_address(), None);
+        assert_eq!(known(&babeld), Some((own, true)));
+        let since = babeld.announced().and_then(|it| it.stopped);
+        // The new list is not complete: it ends, or never begins.
+        let other = &b"add xroute a prefix 10.77.0.9/32 from 0.0.0.0/0 metric 0\n"[..];
+        let half = async { drop(list(&listener, other).await) };
+        tokio::join!(half, babeld.changed());
+        assert_eq!(known(&babeld), Some((own, true)));
+        let stranger = async { listener.accept().await.unwrap().0.write_all(b"nonsense\n").await };
+        let (_, ()) = tokio::join!(stranger, babeld.changed());
+        assert_eq!(babeld.announced().and_then(|it| it.stopped), since);
+        // It is complete, and nothing of the old one is left.
+        let (_stream, ()) = tokio::join!(list(&listener, b"ok\n"), babeld.changed());
+        assert_eq!(known(&babeld), Some((None, false)));
+        babeld.forget();
+        assert_eq!(known(&babeld), Some((None, false)), "only what is over is forgotten");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_is_over_can_be_forgotten() {
+        let (listener, mut babeld) = listener().await;
+        let (stream, ()) = tokio::join!(list(&listener, FIRST), babeld.changed());
+        drop(stream);
+        babeld.changed().await;
+        babeld.forget();
+        assert_eq!(known(&babeld), None);
+    }
+
+    /// The interval before the next attempt.
+    fn wait(babeld: &Babeld) -> Duration {
+        let State::Waiting(at) = babeld.state else { panic!("{babeld:?}") };
+        at - Instant::now()
+    }
+
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn a_babeld_that_comes_and_goes_is_asked_less_often() {
+        let (listener, mut babeld) = listener().await;
+        let mut waits = Vec::new();
+        for _ in 0..4 {
+            let (stream, ()) = tokio::join!(list(&listener, FIRST), babeld.changed());
+            drop(stream);
+            babeld.changed().await;
+            // Its routes come and go with it.
+            babeld.look_again();
+            waits.push(wait(&babeld).as_millis().next_multiple_of(10));
+        }
+        assert_eq!(waits, [250, 500, 1000, 2000]);
+        // One that stayed is asked soon.
+        let (stream, ()) = tokio::join!(list(&listener, FIRST), babeld.changed());
+        tokio::time::advance(STEADY).await;
+        drop(stream);
+        babeld.changed().await;
+        assert!(wait(&babeld) <= RETRY_MIN, "{:?}", wait(&babeld));
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -280,7 +397,7 @@ mod tests {
                 let _ = listener.accept().await.unwrap().0.write_all(said).await;
             };
             tokio::join!(told, babeld.changed());
-            assert!(babeld.table().is_none() && matches!(babeld.state, State::Waiting(_)));
+            assert!(babeld.announced().is_none() && matches!(babeld.state, State::Waiting(_)));
         }
     }
 
@@ -289,6 +406,6 @@ mod tests {
         let (listener, mut babeld) = listener().await;
         let accepted = async { listener.accept().await.unwrap().0 };
         let (_stream, ()) = tokio::join!(accepted, babeld.changed());
-        assert!(babeld.table().is_none() && matches!(babeld.state, State::Waiting(_)));
+        assert!(babeld.announced().is_none() && matches!(babeld.state, State::Waiting(_)));
     }
 }

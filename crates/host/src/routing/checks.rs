@@ -1,16 +1,17 @@
 //! Properties that hold for any input, shared by the fuzz targets and the tests of their corpus.
 
 use super::babeld::{Lines, Table, parse};
-use super::kernel::{Fib, messages};
+use super::kernel::{Fib, Wanted, messages};
 
 /// Any bytes from a routing socket are either parsed or ignored.
 pub fn netlink(bytes: &[u8]) {
-    let mut fib = Fib::default();
+    let mut fib = Fib::new(Wanted { target: None, mesh: vec!["wl0".into()] });
     for message in messages(bytes) {
         message.link().into_iter().for_each(|link| fib.add_link(link));
-        message.route().into_iter().for_each(|route| fib.add_route(route, None));
+        message.route().into_iter().for_each(|route| fib.add_route(route));
+        let _ = message.generic().count();
     }
-    let _ = fib.best_route();
+    let _ = (fib.best_route(), fib.hosts());
 }
 
 /// Any bytes from babeld's local socket are either parsed or ignored, with the same result however
@@ -28,6 +29,6 @@ fn listen(pieces: &[&[u8]]) -> Table {
     let take = |line: &str| parse(line).into_iter().for_each(|line| table.apply(line));
     let mut take = take;
     let _ = pieces.iter().try_for_each(|piece| lines.feed(piece, &mut take));
-    let _ = (table.route_to(None, true), table.own_address());
+    let _ = (table.route_to(None, true), table.hosts().len(), table.own_address(|_| true));
     table
 }

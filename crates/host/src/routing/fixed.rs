@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use super::net::can_be_router;
+
 /// The gateway's address in the configuration; it must be one that a host can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gateway(IpAddr);
@@ -27,13 +29,7 @@ impl FromStr for Gateway {
     fn from_str(text: &str) -> Result<Self, GatewayError> {
         let address: IpAddr = text.parse().map_err(|_| GatewayError)?;
         let address = address.to_canonical();
-        let is_no_host = match address {
-            IpAddr::V4(it) => it.is_link_local() || it.is_broadcast(),
-            IpAddr::V6(it) => it.is_unicast_link_local(),
-        };
-        let is_no_unicast =
-            address.is_unspecified() || address.is_loopback() || address.is_multicast();
-        if is_no_host || is_no_unicast { Err(GatewayError) } else { Ok(Self(address)) }
+        can_be_router(address).then_some(Self(address)).ok_or(GatewayError)
     }
 }
 

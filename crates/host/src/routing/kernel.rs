@@ -1,13 +1,13 @@
-//! The kernel's route to the gateway, by netlink: after each notification of a change, all links
-//! and routes are listed again.
+//! The kernel's routes to the gateway and to other routers, by netlink: after each notification of a
+//! change, all links and routes are listed again.
 //!
 //! The changes themselves are not applied, because the kernel does not report all of them: IPv4
 //! routes that disappear with a link or an address are not reported. Changes that can matter are
-//! rare: those of links, addresses, and routes that cover the gateway. Read rtnetlink(7) before
-//! editing.
+//! rare: those of links, addresses, and routes that cover the gateway. Those of routes to other
+//! routers are frequent in a large mesh, so the listing waits longer for more of them. Read
+//! rtnetlink(7) before editing.
 
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -19,20 +19,31 @@ use tokio::time::{Instant, sleep_until};
 
 mod addresses;
 mod fib;
+mod hosts;
+mod links;
+mod listing;
 mod lookup;
 mod message;
+mod wireless;
 
 pub use addresses::{addresses, all_addresses};
-pub use fib::{BestRoute, Fib};
+pub use fib::{BestRoute, Fib, Wanted};
+pub use hosts::HostRoute;
+pub use links::all_links;
 pub use lookup::{Forward, forward};
 use message::Message;
-pub use message::messages;
+pub use message::{Link, LinkKind, messages};
+pub use wireless::is_forwarding_mesh_point;
 
 #[cfg(test)]
-pub use fib::tests::{links, route};
+pub use fib::tests::{links, links_for, own, route};
+#[cfg(test)]
+pub use message::Route as KernelRoute;
 
 /// Changes come in bursts: the delay between the first of them and the listing.
 const SETTLE: Duration = Duration::from_millis(25);
+/// The same delay if only routes to other routers have changed.
+const SETTLE_HOSTS: Duration = Duration::from_millis(250);
 /// The delay after an error.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The greatest length of a datagram in the kernel's listings.
@@ -50,13 +61,12 @@ pub struct Kernel {
     sequence: u32,
     phase: Phase,
     buffer: Vec<u8>,
-    target: Option<IpAddr>,
     /// The last complete listing.
     fib: Fib,
     /// The listing in progress.
     coming: Fib,
-    /// Something changed during the listing.
-    is_stale: bool,
+    /// Something changed during the listing: the delay until the next.
+    stale: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +82,8 @@ enum Phase {
 }
 
 impl Kernel {
-    /// Opens the socket, for the route to a host or for the default route.
-    pub fn open(target: Option<IpAddr>) -> io::Result<Self> {
+    /// Opens the socket, for these routes.
+    pub fn open(wanted: Wanted) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Protocol 0 is NETLINK_ROUTE.
         let socket =
@@ -86,10 +96,9 @@ impl Kernel {
             sequence: 0,
             phase: Phase::Due(Instant::now()),
             buffer: vec![0; DATAGRAM_MAX],
-            target,
-            fib: Fib::default(),
+            fib: Fib::new(wanted),
             coming: Fib::default(),
-            is_stale: false,
+            stale: None,
         })
     }
 
@@ -131,7 +140,7 @@ impl Kernel {
 
     fn ask(&mut self, kind: u16) {
         if kind == message::GETLINK {
-            (self.coming, self.is_stale) = (Fib::default(), false);
+            (self.coming, self.stale) = (self.fib.emptied(), None);
         }
         self.sequence = self.sequence.wrapping_add(1);
         let request = message::dump(kind, self.sequence);
@@ -149,28 +158,38 @@ impl Kernel {
         for message in messages(buffer.get(..length).unwrap_or(&buffer)) {
             if message.port == self.port {
                 changed |= message.sequence == self.sequence && self.hear_answer(message);
-            } else if self.matters(message) {
-                match self.phase {
-                    Phase::Idle => self.phase = Phase::Due(Instant::now() + SETTLE),
-                    Phase::Due(_) => {}
-                    Phase::Links | Phase::Routes => self.is_stale = true,
-                }
+            } else if let Some(delay) = self.delay_after(message) {
+                self.list_within(delay);
             }
         }
         self.buffer = buffer;
         changed
     }
 
+    /// A listing is needed, after this delay at the latest.
+    fn list_within(&mut self, delay: Duration) {
+        let at = Instant::now() + delay;
+        match self.phase {
+            Phase::Idle => self.phase = Phase::Due(at),
+            Phase::Due(due) => self.phase = Phase::Due(due.min(at)),
+            Phase::Links | Phase::Routes => {
+                self.stale = Some(self.stale.map_or(delay, |before| before.min(delay)));
+            }
+        }
+    }
+
     /// Handles an answer to a request; returns whether the listing has changed.
     fn hear_answer(&mut self, message: Message<'_>) -> bool {
-        self.is_stale |= message.flags & message::FLAG_INTERRUPTED != 0;
+        if message.flags & message::FLAG_INTERRUPTED != 0 {
+            self.stale = Some(SETTLE);
+        }
         match (message.kind, self.phase) {
             (message::NEWLINK, Phase::Links) => {
                 message.link().into_iter().for_each(|link| self.coming.add_link(link));
             }
             (message::NEWROUTE, Phase::Routes) => {
                 let route = message.route();
-                route.into_iter().for_each(|route| self.coming.add_route(route, self.target));
+                route.into_iter().for_each(|route| self.coming.add_route(route));
             }
             (message::DONE, Phase::Links) => self.ask(message::GETROUTE),
             (message::DONE, Phase::Routes) => return self.settle(),
@@ -182,22 +201,24 @@ impl Kernel {
 
     /// The listing is complete; returns whether it differs from the last one.
     fn settle(&mut self) -> bool {
-        self.phase = if self.is_stale { Phase::Due(Instant::now() + SETTLE) } else { Phase::Idle };
+        self.phase = self.stale.map_or(Phase::Idle, |delay| Phase::Due(Instant::now() + delay));
         let before = std::mem::replace(&mut self.fib, std::mem::take(&mut self.coming));
         before != self.fib
     }
 
-    /// Whether a notification may affect the listing.
-    fn matters(&self, message: Message<'_>) -> bool {
+    /// How soon the listing is needed after a notification; `None` if it cannot affect it.
+    fn delay_after(&self, message: Message<'_>) -> Option<Duration> {
         match message.kind {
             // Wireless drivers report many changes of neither name nor state.
-            message::NEWLINK => message.link().is_some_and(|link| !self.fib.knows(&link)),
-            message::DELLINK => message.link().is_some(),
-            message::NEWADDR | message::DELADDR => true,
+            message::NEWLINK => message.link().filter(|link| !self.fib.knows(link)).map(|_| SETTLE),
+            message::DELLINK => message.link().map(|_| SETTLE),
+            message::NEWADDR | message::DELADDR => Some(SETTLE),
             message::NEWROUTE | message::DELROUTE => {
-                message.route().is_some_and(|route| route.to.leads_to(self.target))
+                let route = message.route()?;
+                let leads_there = self.fib.leads_to_target(&route).then_some(SETTLE);
+                leads_there.or(self.fib.concerns_hosts(&route).then_some(SETTLE_HOSTS))
             }
-            _ => false,
+            _ => None,
         }
     }
 }

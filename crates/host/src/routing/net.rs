@@ -59,6 +59,15 @@ impl FromStr for Net {
     }
 }
 
+/// Whether an address can be another router's: one that packets are routed to.
+pub fn can_be_router(address: IpAddr) -> bool {
+    let is_no_host = match address {
+        IpAddr::V4(it) => it.is_link_local() || it.is_broadcast(),
+        IpAddr::V6(it) => it.is_unicast_link_local() || it.to_ipv4_mapped().is_some(),
+    };
+    !(is_no_host || address.is_unspecified() || address.is_loopback() || address.is_multicast())
+}
+
 fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use wire::Date;
 
 /// What the routing layer knows: MeshCache's cross-layer API (§7). Links that work in one direction only are in no
 /// route.
@@ -12,6 +13,9 @@ pub struct RouteTable {
     pub exit: Exit,
     /// The paths to other routers.
     pub paths: Paths,
+    /// Since when the routing program has not answered whose last routes these are; `None` if it answers, or if
+    /// none of these routes are its.
+    pub stopped: Option<Date>,
 }
 
 /// The paths to other routers, by their addresses in the mesh: at most [`Paths::COUNT_MAX`].
@@ -131,7 +135,7 @@ impl FromIterator<(IpAddr, Path)> for Paths {
 /// Only the route out of the mesh is known.
 impl From<Exit> for RouteTable {
     fn from(exit: Exit) -> Self {
-        Self { exit, paths: Paths::default() }
+        Self { exit, ..Self::default() }
     }
 }
 

@@ -17,7 +17,7 @@ const AIR: u32 = 3;
 pub fn table(routes: &mut Routes, station: usize, gateway: usize, all: bool) -> RouteTable {
     let others = (0..routes.stations()).filter(|other| all && *other != station);
     let paths: Paths = others.filter_map(|to| Some((ip(to), path(routes, station, to)?))).collect();
-    RouteTable { exit: exit(routes, station, gateway), paths }
+    RouteTable { exit: exit(routes, station, gateway), paths, stopped: None }
 }
 
 fn exit(routes: &mut Routes, station: usize, gateway: usize) -> Exit {

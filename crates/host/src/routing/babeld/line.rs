@@ -11,6 +11,9 @@ use crate::routing::net::Net;
 /// An infinite metric or cost: there is no route (RFC 8966 §2.5).
 pub const INFINITY: u32 = 0xffff;
 
+/// The greatest length of an interface's name (`IFNAMSIZ` with a zero byte).
+const NAME_MAX: usize = 15;
+
 /// Eight bytes that a router chooses for itself.
 pub type RouterId = [u8; 8];
 
@@ -55,7 +58,8 @@ pub struct Route {
     pub is_installed: bool,
     /// The router that originated it.
     pub id: RouterId,
-    pub metric: u32,
+    /// `None` if it is 0: each link costs something (RFC 8966 §3.5.2), so nobody can know better.
+    pub metric: Option<u32>,
     /// The neighbour from which it was learnt.
     pub via: IpAddr,
     pub interface: String,
@@ -70,6 +74,13 @@ pub struct Neighbour {
     pub reach: (u16, u16),
     /// The link's cost of reception here, and the one that the neighbour reports.
     pub costs: (u32, u32),
+}
+
+impl Route {
+    /// Whether it leads anywhere.
+    pub fn is_finite(&self) -> bool {
+        self.metric.is_none_or(|metric| metric < INFINITY)
+    }
 }
 
 impl Neighbour {
@@ -117,14 +128,19 @@ fn gone(kind: &str, name: &str, pairs: &Pairs<'_>) -> Option<Line> {
 }
 
 fn route(pairs: &Pairs<'_>) -> Option<Route> {
+    let metric: u32 = pairs.get("metric")?.parse().ok()?;
     Some(Route {
         to: pairs.get("prefix")?.parse().ok()?,
         is_installed: pairs.get("installed")? == "yes",
         id: router_id(pairs.get("id")?)?,
-        metric: pairs.get("metric")?.parse().ok()?,
+        metric: (metric != 0).then_some(metric),
         via: pairs.get("via")?.parse().ok()?,
-        interface: pairs.get("if")?.to_owned(),
+        interface: interface(pairs)?,
     })
+}
+
+fn interface(pairs: &Pairs<'_>) -> Option<String> {
+    pairs.get("if").filter(|name| name.len() <= NAME_MAX).map(ToOwned::to_owned)
 }
 
 fn neighbour(pairs: &Pairs<'_>) -> Option<Neighbour> {
@@ -132,7 +148,7 @@ fn neighbour(pairs: &Pairs<'_>) -> Option<Neighbour> {
     let cost = |name| pairs.get(name)?.parse().ok();
     Some(Neighbour {
         address: pairs.get("address")?.parse().ok()?,
-        interface: pairs.get("if")?.to_owned(),
+        interface: interface(pairs)?,
         reach: (reach("reach")?, reach("ureach")?),
         costs: (cost("rxcost")?, cost("txcost")?),
     })
@@ -177,7 +193,7 @@ mod tests {
             to: "0.0.0.0/0".parse().unwrap(),
             is_installed: true,
             id: [0x40, 0xd3, 0xc5, 0xcd, 0x65, 0x31, 0x90, 0x49],
-            metric: 650,
+            metric: Some(650),
             via: "fe80::8cae:f2ff:fece:46a3".parse().unwrap(),
             interface: "wl0".into(),
         };
@@ -216,6 +232,7 @@ mod tests {
             ("add route 1 prefix 0.0.0.0/33", None),
             ("add neighbour 1 address fe80::1 if wl0 reach ffff rxcost 256", None),
             ("BABEL", None),
+            ("add neighbour 1 address fe80::1 if sixteen_letters0 rxcost 1 txcost 1", None),
         ] {
             assert_eq!(parse(line), expected, "{line}");
         }

@@ -3,10 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-
-use super::{DATAGRAM_MAX, message};
+use super::{listing, message};
 
 /// The current addresses of an interface, given by its index.
 pub fn addresses(interface: u32) -> io::Result<Vec<IpAddr>> {
@@ -19,26 +16,11 @@ pub fn all_addresses() -> io::Result<Vec<IpAddr>> {
     Ok(list()?.into_iter().map(|(_, address)| address).collect())
 }
 
-/// All addresses, each with the index of its interface. The kernel answers immediately.
+/// All addresses, each with the index of its interface.
 fn list() -> io::Result<Vec<(u32, IpAddr)>> {
-    let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
-    let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
-    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
-    rustix::net::send(&socket, &message::dump(message::GETADDR, 1), SendFlags::empty())?;
-    let (mut found, mut buffer) = (Vec::new(), vec![0; DATAGRAM_MAX]);
-    loop {
-        let (length, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
-        for message in message::messages(buffer.get(..length).unwrap_or(&buffer)) {
-            match message.kind {
-                message::NEWADDR => found.extend(message.address()),
-                message::DONE => return Ok(found),
-                message::ERROR => {
-                    return Err(io::Error::other("the kernel does not list addresses"));
-                }
-                _ => {}
-            }
-        }
-    }
+    listing::list(message::GETADDR, |message| {
+        (message.kind == message::NEWADDR).then(|| message.address()).flatten()
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The kernel's routing messages (rtnetlink(7)), as far as they are needed for the route to the
 //! gateway.
 //!
-//! They are parsed here instead of by a library: only six attributes are needed, the router's
+//! They are parsed here instead of by a library: only a dozen attributes are needed, the router's
 //! binary stays small, and unknown attributes of newer kernels cannot cause errors. Truncated
 //! messages and attributes are ignored.
 
@@ -24,6 +24,8 @@ pub const DELROUTE: u16 = 25;
 pub const GETROUTE: u16 = 26;
 const FLAG_REQUEST: u16 = 1;
 const FLAG_DUMP: u16 = 0x300;
+/// A flag of routes: not in the table, but learnt for one destination (`RTM_F_CLONED`).
+const CLONED: u32 = 0x200;
 /// The table changed during the listing.
 pub const FLAG_INTERRUPTED: u16 = 0x10;
 
@@ -47,12 +49,28 @@ pub struct Message<'a> {
 }
 
 /// A network interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     pub index: u32,
     pub name: String,
     /// Whether it is up, and whether it has a carrier.
     pub works: (bool, bool),
+    pub kind: LinkKind,
+    /// The index of the bridge (or the like) that it is a port of.
+    pub master: Option<u32>,
+}
+
+/// The kind of an interface, as far as it matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkKind {
+    /// Any other.
+    #[default]
+    Other,
+    /// A mesh of batman-adv.
+    BatmanAdv,
+    Bridge,
+    /// A part of the traffic of another interface, which has this index.
+    PartOf(u32),
 }
 
 /// A route of the kernel's.
@@ -109,9 +127,20 @@ pub fn route_request(to: IpAddr, from: Option<(IpAddr, u32)>) -> Vec<u8> {
         payload.extend(attribute(2, &octets(from)));
         payload.extend(attribute(3, &interface.to_ne_bytes()));
     }
+    request(GETROUTE, &payload)
+}
+
+/// A request by generic netlink, of version 1, with an attribute.
+pub fn generic_request(family: u16, command: u8, (kind, value): (u16, &[u8])) -> Vec<u8> {
+    let mut payload = vec![command, 1, 0, 0];
+    payload.extend(attribute(kind, value));
+    request(family, &payload)
+}
+
+fn request(kind: u16, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(HEADER + payload.len()).unwrap_or(0);
     let mut bytes = length.to_ne_bytes().to_vec();
-    bytes.extend(GETROUTE.to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
     bytes.extend(FLAG_REQUEST.to_ne_bytes());
     bytes.extend(1u32.to_ne_bytes());
     bytes.extend(0u32.to_ne_bytes());
@@ -126,7 +155,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(4 + value.len()).unwrap_or(0);
     let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
     bytes.extend(value);
@@ -155,10 +184,31 @@ impl Message<'_> {
     pub fn link(&self) -> Option<Link> {
         let index = u32_at(self.payload, 4)?;
         let flags = u32_at(self.payload, 8)?;
-        let name = attributes(self.payload.get(16..)?).find(|(kind, _)| *kind == 3)?.1;
-        let name = String::from_utf8_lossy(name.strip_suffix(&[0]).unwrap_or(name)).into_owned();
+        let (mut name, mut lower, mut master, mut kind) = (None, None, None, None);
+        for (attribute, value) in attributes(self.payload.get(16..)?) {
+            match attribute {
+                3 => name = Some(text(value)),
+                5 => lower = u32_at(value, 0),
+                10 => master = u32_at(value, 0),
+                // IFLA_LINKINFO, IFLA_INFO_KIND.
+                18 => kind = attributes(value).find(|(kind, _)| *kind == 1).map(|(_, it)| text(it)),
+                _ => {}
+            }
+        }
+        let kind = match (kind.as_deref(), lower) {
+            (Some("batadv"), _) => LinkKind::BatmanAdv,
+            (Some("bridge"), _) => LinkKind::Bridge,
+            (Some("vlan" | "macvlan"), Some(lower)) => LinkKind::PartOf(lower),
+            _ => LinkKind::Other,
+        };
         let works = (flags & 1 != 0, flags & (1 << 16) != 0);
-        (self.payload.first() == Some(&AF_UNSPEC)).then_some(Link { index, name, works })
+        let link = Link { index, name: name?, works, kind, master };
+        (self.payload.first() == Some(&AF_UNSPEC)).then_some(link)
+    }
+
+    /// The attributes of a message of generic netlink (after `genlmsghdr`).
+    pub fn generic(&self) -> impl Iterator<Item = (u16, &[u8])> {
+        attributes(self.payload.get(4..).unwrap_or_default())
     }
 
     /// The address of this machine in this message, with the index of its interface.
@@ -184,7 +234,9 @@ impl Message<'_> {
         }
     }
 
-    /// The route in this message; `None` if it depends on the type of service.
+    /// The route in this message; `None` if it depends on the type of service, or is no route of a
+    /// table. The kernel lists with the tables what it learns from ICMP for single destinations,
+    /// which anybody can send.
     pub fn route(&self) -> Option<Route> {
         let &[family, bits, source_bits, tos, table, protocol, _, kind, ..] = self.payload else {
             return None;
@@ -196,7 +248,7 @@ impl Message<'_> {
             AF_INET6 => IpAddr::from(Ipv6Addr::UNSPECIFIED),
             _ => return None,
         };
-        if tos != 0 {
+        if tos != 0 || flags & CLONED != 0 {
             return None;
         }
         let (mut address, mut table, mut priority) = (anywhere, u32::from(table), 0);
@@ -248,8 +300,13 @@ fn spread(mut bytes: &[u8]) -> Vec<Hop> {
     hops
 }
 
+/// A string, without the zero byte at its end.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
+}
+
 /// Types and values, up to the first truncated attribute.
-fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
         // The upper two bits are flags about the value's encoding.
@@ -272,11 +329,11 @@ fn aligned(length: usize) -> usize {
     (length + 3) & !3
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes)
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
 }
 
@@ -285,7 +342,7 @@ pub mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn message(kind: u16, payload: &[u8]) -> Vec<u8> {
+    pub fn message(kind: u16, payload: &[u8]) -> Vec<u8> {
         let length = u32::try_from(HEADER + payload.len()).unwrap();
         let mut bytes = length.to_ne_bytes().to_vec();
         bytes.extend(kind.to_ne_bytes());
@@ -327,6 +384,18 @@ pub mod tests {
     }
 
     #[test]
+    fn what_the_kernel_learnt_for_one_destination_is_no_route() {
+        let read = |flags: u32| {
+            let mut payload = vec![AF_INET, 32, 0, 0, 254, 2, 0, 1];
+            payload.extend(flags.to_ne_bytes());
+            payload.extend(attribute(1, &[192, 0, 2, 1]));
+            let bytes = message(NEWROUTE, &payload);
+            messages(&bytes).next().unwrap().route().is_some()
+        };
+        assert_eq!((read(0), read(CLONED)), (true, false));
+    }
+
+    #[test]
     fn a_link_is_read() {
         let mut payload = vec![0; 4];
         payload.extend(7u32.to_ne_bytes());
@@ -335,7 +404,51 @@ pub mod tests {
         payload.extend(attribute(3, b"wl0\0"));
         let bytes = message(NEWLINK, &payload);
         let link = messages(&bytes).next().unwrap().link().unwrap();
-        assert_eq!(link, Link { index: 7, name: "wl0".into(), works: (true, true) });
+        assert_eq!(
+            link,
+            Link { index: 7, name: "wl0".into(), works: (true, true), ..Link::default() }
+        );
+    }
+
+    /// What a kernel listed of a bridge, of a pair of virtual links, and of the one of them that is its
+    /// port; without the attributes that are not read.
+    const RECORDED: &[u8] = include_bytes!("links.bin");
+
+    #[test]
+    fn a_bridge_and_its_port_are_read() {
+        let links: Vec<_> = messages(RECORDED).filter_map(|it| it.link()).collect();
+        let expected = [
+            ("br0", LinkKind::Bridge, None),
+            ("far0", LinkKind::Other, None),
+            ("wl0", LinkKind::Other, Some(links[0].index)),
+        ];
+        let read: Vec<_> = links.iter().map(|it| (it.name.as_str(), it.kind, it.master)).collect();
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn the_kinds_of_links_that_matter_are_read() {
+        let read = |kind: &[u8]| {
+            let mut payload = vec![0; 4];
+            payload.extend(7u32.to_ne_bytes());
+            payload.extend([0; 8]);
+            payload.extend(attribute(3, b"wl0\0"));
+            payload.extend(attribute(5, &6u32.to_ne_bytes()));
+            // The data of a kind may come too, and the kernel marks what is nested.
+            let info = [attribute(1, kind), attribute(2, &[1; 8])].concat();
+            payload.extend(attribute(18 | 0x8000, &info));
+            let bytes = message(NEWLINK, &payload);
+            messages(&bytes).next().unwrap().link().unwrap().kind
+        };
+        for (kind, expected) in [
+            (&b"batadv\0"[..], LinkKind::BatmanAdv),
+            (b"bridge\0", LinkKind::Bridge),
+            (b"vlan\0", LinkKind::PartOf(6)),
+            (b"batadvx\0", LinkKind::Other),
+            (b"", LinkKind::Other),
+        ] {
+            assert_eq!(read(kind), expected, "{kind:?}");
+        }
     }
 
     proptest! {
@@ -353,7 +466,7 @@ pub mod tests {
                     bytes[16..20].copy_from_slice(&[family, bits, 0, 0]);
                 }
                 for message in messages(&bytes).take(1000) {
-                    let _ = (message.link(), message.route());
+                    let _ = (message.link(), message.route(), message.generic().count());
                 }
             }
         }
