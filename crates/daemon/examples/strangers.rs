@@ -43,6 +43,7 @@ impl Stranger {
         let config = MeshConfig {
             selection: wire::Selection::PhThcp,
             search: node::SearchConfig::default(),
+            squares: node::Squares::default(),
             identity: [number + 1; 32],
             key: None,
             gateways: Vec::new(),

@@ -25,6 +25,7 @@ pub fn engine_config(
     Some(node::MeshConfig {
         selection: mesh.selection,
         search: node::SearchConfig::default(),
+        squares: node::Squares::default(),
         identity: identity?.seed,
         key: mesh.key.as_ref().map(|key| key.for_peers()),
         gateways: mesh.gateways.clone(),

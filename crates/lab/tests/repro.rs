@@ -10,11 +10,15 @@ use lab::provenance::{assert_origin, lasting_of};
 use lab::schema::assert_valid;
 use serde_json::Value;
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 14] = [
     "meshcache-fig4",
     "meshcache-fig5",
     "meshcache-fig6",
     "meshcache-table2",
+    "meshcache-table3",
+    "meshcache-table4",
+    "meshcache-fig8",
+    "meshcache-fig9",
     "ditto-places",
     "ditto-calibration",
     "ditto",
@@ -43,7 +47,7 @@ fn without_a_name_it_lists_them() {
 
 #[test]
 fn what_is_not_there_is_refused_with_what_is() {
-    let output = repro(&["meshcache-fig9"]);
+    let output = repro(&["meshcache-fig99"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("meshcache-fig4"));
 }
@@ -74,9 +78,9 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         let path = entry.as_ref().unwrap().path();
         path.extension().is_some_and(|it| it == "svg") && text(&path).starts_with("<svg")
     });
-    assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 1 + 9 + 1 + 1 + 2);
+    assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 3 + 3 + 3 + 2 + 1 + 9 + 1 + 1 + 2);
     let all = fs::read_dir(once.path()).unwrap().count();
-    assert_eq!(all, 27 + NAMES.len() * 5, "pictures, and five files of each");
+    assert_eq!(all, 38 + NAMES.len() * 5, "pictures, and five files of each");
     // Figure 4: without fading little changes. Figure 5: with losses of 30 %, per-hop wins.
     let found = |name: &str, row: &str| {
         let rows = text(&once.path().join(format!("{name}.csv")));
@@ -114,6 +118,8 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
     for (name, row, unit, least, most) in [
         ("meshcache-table2", &format!("{gateway} thcp over default")[..], "", 0.5, 1.0),
         ("meshcache-table2", &format!("{gateway} ph-thcp over thcp"), "", 0.5, 1.0),
+        ("meshcache-table3", &format!("{gateway} ph-bcp over default"), "", 0.3, 0.9),
+        ("meshcache-table4", &format!("{gateway} ph-hints over ph-thcp"), "", 0.3, 0.98),
         ("ditto-calibration", "emulab8,53 m: observers that reconstruct anything", "%", 60.0, 80.0),
     ] {
         let found = found(name, row);

@@ -242,6 +242,7 @@ impl Context {
     pub fn forget_holder(&mut self, peer: NodeId) {
         if let Some(mesh) = &mut self.mesh {
             mesh.holders.gone(peer);
+            mesh.copies.gone(peer);
         }
     }
 

@@ -73,6 +73,7 @@ impl Fault {
             Some(FetchError::TimedOut) => Self::Timeout,
             Some(FetchError::NoRoute) => Self::Unroutable,
             Some(FetchError::NoHolder) => Self::NotFound,
+            Some(FetchError::Elsewhere) => Self::Unroutable,
             Some(FetchError::NoTls) => Self::NoTls,
             Some(FetchError::Untrusted) => Self::Untrusted,
             Some(FetchError::NotTls) => Self::NotTls,

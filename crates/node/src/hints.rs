@@ -4,7 +4,7 @@
 use crate::context::Context;
 use crate::mesh::Mesh;
 use std::net::IpAddr;
-use wire::{ChunkId, Hint, Instant, NodeId, Oid};
+use wire::{ChunkId, Date, Hint, Instant, NodeId, Oid};
 
 /// Whether a fresh object with this short name is stored here, as far as memory knows.
 pub fn has(cx: &Context, name: &Hint) -> bool {
@@ -57,6 +57,31 @@ pub fn tell(cx: &mut Context) {
     for (peer, message) in mesh.holders.tell(towards, published.into_iter()) {
         mesh.peers.send(cx.now, peer, &message);
     }
+}
+
+/// Tells the next hop of copies, if it is time. Returns the number of messages. `holds`: whether a unit is stored.
+pub fn tell_copies(
+    mesh: &mut Mesh,
+    (now, date): (Instant, Date),
+    holds: impl Fn(&ChunkId) -> bool,
+) -> usize {
+    if mesh.copies.tell_at.is_none_or(|at| now < at) {
+        return 0;
+    }
+    let next_hop = mesh.routes.route().and_then(|route| mesh.peers.at(route.next_hop));
+    if next_hop.is_none() && mesh.routes.route().is_some() {
+        // It will be connected again.
+        mesh.copies.tell_later(now);
+        return 0;
+    }
+    for name in mesh.stock.sweep(date, holds) {
+        mesh.copies.lost(name);
+    }
+    let messages = mesh.copies.tell(next_hop, mesh.stock.names());
+    for (peer, message) in &messages {
+        mesh.peers.send(now, *peer, message);
+    }
+    messages.len()
 }
 
 /// There is no peer to announce to: dials the one that requests would go to. If it does not answer,

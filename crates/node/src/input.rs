@@ -7,7 +7,9 @@ use bytes::Bytes;
 use classes::Reach;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 use store::{Entry, Location, SegmentId};
 use wire::capture::Segment;
@@ -97,6 +99,8 @@ pub struct MeshConfig {
     pub selection: Selection,
     /// How the schemes search that do.
     pub search: SearchConfig,
+    /// The squares of the map in which routers are, for the schemes that hash names (MeshCache §4.2.3).
+    pub squares: Squares,
     /// The seed of its Ed25519 key, which is its identity.
     pub identity: [u8; 32],
     /// The secret that all nodes of the mesh share, if there is one.
@@ -108,6 +112,9 @@ pub struct MeshConfig {
     /// Whether it overhears its neighbours ([`Input::Overheard`]), and how.
     pub overhear: Option<Listening>,
 }
+
+/// In which square of the map each router is, by its address in the mesh. Routers without a place are in none.
+pub type Squares = Arc<BTreeMap<IpAddr, [u32; 2]>>;
 
 /// How the schemes search that ask by broadcast (MeshCache §4.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -326,6 +333,8 @@ pub enum FetchError {
     NoRoute,
     /// It is a published object, which has no origin, and no peer in reach has it.
     NoHolder,
+    /// A router that was asked has named others for the one whose client asks.
+    Elsewhere,
     /// The node that would dial has no list of trusted CAs, so it cannot speak TLS to origins.
     NoTls,
     /// Its certificate does not prove that it is the host that was dialled.

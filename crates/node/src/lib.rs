@@ -19,6 +19,7 @@ mod chunks;
 mod client;
 mod clock;
 mod context;
+mod copies;
 mod crossed;
 mod dns;
 pub mod driver;
@@ -74,7 +75,7 @@ pub use http::{
 pub use input::{
     ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput,
     Listening, Locating, MeshConfig, OriginInput, Overheard, PutError, Request, SearchConfig,
-    SearchTimeout, Settings, StoreInput, Ticket,
+    SearchTimeout, Settings, Squares, StoreInput, Ticket,
 };
 pub use misbehaviour::Misbehaviour;
 pub use node::Node;

@@ -2,12 +2,14 @@
 //!
 //! *Sources:* MeshCache §3; docs/protocol.md.
 
+use crate::copies::Copies;
 use crate::holders::Holders;
 use crate::http::Record;
 use crate::identity::node_id;
 use crate::input::{Config, ExchangeId, MeshConfig};
 use crate::named;
 use crate::peers::Peers;
+use crate::request::Ask;
 use crate::routes::{RouteTable, Routes, Told};
 use crate::stock::{Stock, name_of};
 use std::net::{IpAddr, SocketAddr};
@@ -26,6 +28,8 @@ pub struct Mesh {
     pub holders: Holders,
     /// What is stored here.
     pub stock: Stock,
+    /// What other routers have stored.
+    pub copies: Copies,
     /// The key of the short names of published objects.
     hint_key: [u8; 32],
     name: String,
@@ -41,9 +45,21 @@ impl Mesh {
         let hello = Hello { name: name.clone(), profile, ..Hello::default() };
         let mut peers = Peers::new(&config, hello, seed);
         peers.limit_backlogs(usize::try_from(memory_bytes / BACKLOGS_SHARE).unwrap_or(usize::MAX));
-        let (routes, holders, stock) = (Routes::default(), Holders::default(), Stock::default());
+        let (routes, holders) = (Routes::default(), Holders::default());
+        let (stock, copies) = (Stock::default(), Copies::default());
         let hint_key = named::hint_key(&node.secret);
-        Self { config, peers, routes, holders, stock, hint_key, name, profile, exchanges: 0 }
+        Self {
+            config,
+            peers,
+            routes,
+            holders,
+            stock,
+            copies,
+            hint_key,
+            name,
+            profile,
+            exchanges: 0,
+        }
     }
 
     /// Sets the routes, and tells the peers what follows from them.
@@ -76,6 +92,9 @@ impl Mesh {
         };
         self.peers.introduce(now, hello);
         self.holders.changed = true;
+        if self.config.selection.tells_of_copies() {
+            self.copies.set_own(now, self.routes.reach(self.peers.own_id()));
+        }
     }
 
     /// What the next hop tells us of the gateway, if it is connected.
@@ -135,13 +154,32 @@ impl Mesh {
         key: &ObjectKey,
         record: &Record,
         first: Option<ChunkId>,
-        now: Date,
+        (date, now): (Date, Instant),
     ) {
         if self.config.selection.leaves_the_way() {
-            let (_, left) = record.age_and_freshness(now);
-            let fresh_until = Date::from_unix(now.as_unix().saturating_add_signed(left));
+            let (_, left) = record.age_and_freshness(date);
+            let fresh_until = Date::from_unix(date.as_unix().saturating_add_signed(left));
             self.stock.put(name_of(key), first, fresh_until);
+            // Others may have been evicted for it.
+            if self.config.selection.tells_of_copies() {
+                self.copies.tell_soon(now);
+            }
         }
+    }
+
+    /// A peer's request is answered with an object: the nodes that it has visited will store it.
+    pub fn gives(&mut self, now: Instant, ask: &Ask) {
+        let hops = &ask.peer_hops;
+        if self.config.selection.tells_of_copies() && hops.per_hop && hops.towards.is_none() {
+            let is_known = hops.forwarded || self.routes.is_gateway();
+            self.copies.given(now, &hops.visited, name_of(&ask.key), is_known);
+        }
+    }
+
+    /// Whether a peer tells of copies behind it. The next hop leads the other way.
+    pub fn hears_copies_from(&self, peer: NodeId) -> bool {
+        let next_hop = self.routes.route().and_then(|route| self.peers.at(route.next_hop));
+        self.config.selection.tells_of_copies() && next_hop != Some(peer)
     }
 
     /// A number for a peer's request, from the upper half of the numbers; the driver uses the lower
@@ -167,6 +205,9 @@ impl Mesh {
     pub fn believes_off_the_way(&self, signer: &PublicKey) -> bool {
         match self.config.gateways.is_empty() {
             true if self.routes.is_gateway() => *signer == self.peers.own_key(),
+            true if self.routes.route().is_none() => {
+                self.routes.last_gateway_key() == Some(*signer)
+            }
             true => self.routes.gateway_key() == Some(*signer),
             false => self.config.gateways.contains(signer),
         }

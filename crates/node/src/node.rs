@@ -32,7 +32,7 @@ use crate::{hints, http};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use store::Index;
-use wire::{Instant, NodeId, PublicKey};
+use wire::{ChunkId, Instant, NodeId, PublicKey};
 
 /// Everything one mesh node decides.
 ///
@@ -101,6 +101,13 @@ impl Node {
         self.take_turns();
         // After the turns, which may have published or withdrawn something.
         hints::tell(&mut self.cx);
+        let (date, works) = (self.cx.date(), self.cx.store_works());
+        let chunks = &self.cx.chunks;
+        if let Some(mesh) = &mut self.cx.mesh {
+            let holds = |unit: &ChunkId| works && chunks.holds(unit);
+            let told = hints::tell_copies(mesh, (self.cx.now, date), holds);
+            self.cx.report.copies_told += told as u64;
+        }
         self.cx.talk();
     }
 
@@ -116,6 +123,7 @@ impl Node {
             (Timer::Sync, self.cx.sync_at),
             (Timer::StoreRetry, self.cx.trust.tried_at()),
             (Timer::PublishedList, self.publish.poll_timeout()),
+            (Timer::Copies, mesh.and_then(|mesh| mesh.copies.tell_at)),
             (Timer::Meet, mesh.and_then(|mesh| mesh.routes.meet_at)),
             (Timer::Peers, mesh.and_then(|mesh| mesh.peers.poll_timeout())),
         ]);
@@ -177,6 +185,7 @@ impl Node {
             hints: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.len() as u64),
             hints_evicted: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.holders.evicted),
             searches: searched.searches,
+            copies: self.cx.mesh.as_ref().map_or(0, |mesh| mesh.copies.len() as u64),
             searches_located: searched.located,
             searches_in_vain: searched.in_vain,
             locates_passed_on: searched.passed_on,

@@ -11,7 +11,7 @@ use detour::Detour;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
-use wire::peer::Request;
+use wire::peer::{Request, Router};
 use wire::{Instant, NodeId, RecordId};
 
 /// The pursuits by number; see the module.
@@ -119,6 +119,10 @@ pub struct Pursuit {
     pub tried: Vec<IpAddr>,
     /// Routers that a peer named in place of an answer; `None` while none did. Another such end is not followed.
     pub referred: Option<Vec<(NodeId, IpAddr)>>,
+    /// The nodes that are asked may name others that have the object.
+    pub roams: bool,
+    /// What they have named, for the node that asks.
+    pub elsewhere: Vec<Router>,
     /// The router off the way that is asked now, by its address: it is said to have the object.
     pub towards: Option<IpAddr>,
     /// The peer that was asked before, and may still answer.

@@ -96,7 +96,7 @@ impl Context {
         let (date, first) = (self.date(), self.manifests.get(record.id, 0));
         if let Some(mesh) = &mut self.mesh {
             let first = first.and_then(|it| it.entries.first().map(|entry| entry.id));
-            mesh.stock_up(&key, &record, first, date);
+            mesh.stock_up(&key, &record, first, (date, self.now));
         }
         row.put(record);
         self.write_row(key, row);

@@ -112,6 +112,12 @@ wire::counters! {
             searches_located: Counter, Requests;
             /// Requests to routers that were found or named, and that did not help.
             searches_in_vain: Counter, Requests;
+            /// Requests of peers that were answered with the names of other routers.
+            redirects: Counter, Requests;
+            /// Objects that other routers are said to have.
+            copies: Gauge, Objects;
+            /// Messages about copies that were sent to the next hop.
+            copies_told: Counter, Events;
             /// Searches of other routers that were passed on.
             locates_passed_on: Counter, Events;
             /// Searches of other routers that were not passed on, because searches had their share of the air.

@@ -46,6 +46,10 @@ pub struct PeerHops {
     pub to_gateway: bool,
     /// The router that is said to have the object: it answers from its store alone.
     pub towards: Option<IpAddr>,
+    /// The asker would go to another router that this one names.
+    pub elsewhere: bool,
+    /// This node has forwarded it.
+    pub forwarded: bool,
     /// The transfer that it resumes.
     pub resume: Option<Resume>,
     /// The stale record that a peer has.

@@ -56,6 +56,23 @@ impl Stock {
         }
     }
 
+    /// Forgets what is not held any more, or is stale, and returns the names.
+    pub fn sweep(&mut self, now: Date, holds: impl Fn(&ChunkId) -> bool) -> Vec<Hint> {
+        let is_lost = |object: &Object| {
+            now >= object.fresh_until || object.first.is_some_and(|first| !holds(&first))
+        };
+        let lost = self.by_name.iter().filter(|(_, object)| is_lost(object));
+        let mut lost: Vec<_> = lost.map(|(name, _)| *name).collect();
+        lost.sort_unstable();
+        lost.iter().for_each(|name| self.remove(name));
+        lost
+    }
+
+    /// The names of all objects, in the order in which they were stored.
+    pub fn names(&self) -> impl Iterator<Item = Hint> {
+        self.order.values().copied()
+    }
+
     /// Whether a fresh object of this name is stored, as far as its first unit tells.
     pub fn has(&self, name: &Hint, now: Date, holds: impl Fn(&ChunkId) -> bool) -> bool {
         let object = self.by_name.get(name);

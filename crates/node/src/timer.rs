@@ -26,6 +26,8 @@ pub enum Timer {
     Selection,
     /// When to read the list of published objects again, after it could not be read.
     PublishedList,
+    /// When to tell the next hop which objects are stored here and behind.
+    Copies,
     /// When to dial the next hop again.
     Meet,
     /// When to ping a peer, or to give up a silent peer or an unfinished connection.

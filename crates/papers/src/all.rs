@@ -4,12 +4,13 @@ use crate::experiment::Experiment;
 use crate::{ditto, meshcache};
 
 /// All experiments, in the order in which they are listed.
-pub static ALL: [Experiment; 13] = [
+pub static ALL: [Experiment; 14] = [
     meshcache::FIG4,
     meshcache::FIG5,
     meshcache::FIG6,
     meshcache::TABLE2,
     meshcache::TABLE3,
+    meshcache::TABLE4,
     meshcache::FIG8,
     meshcache::FIG9,
     ditto::PLACES,

@@ -15,7 +15,7 @@ use node::driver::CLOCK_EVERY;
 use node::uplink::PairReport;
 use node::{
     Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable,
-    SearchConfig,
+    SearchConfig, Squares,
 };
 use wire::{Date, Instant, Selection};
 
@@ -65,6 +65,8 @@ pub struct Settings {
     pub selection: Option<Selection>,
     /// How it searches, if it does.
     pub search: SearchConfig,
+    /// The squares of the map in which routers are.
+    pub squares: Squares,
     /// Its routes at the beginning.
     pub table: RouteTable,
     /// The station with the uplink.
@@ -125,6 +127,7 @@ impl Router {
         let mesh = settings.selection.map(|selection| MeshConfig {
             selection,
             search: settings.search,
+            squares: settings.squares,
             identity: stream("hearsay sim 2026 identity"),
             key: None,
             gateways: Vec::new(),

@@ -74,6 +74,7 @@ fn talk(says: &str) -> (String, bool, u64) {
         seed: 1,
         selection: None,
         search: node::SearchConfig::default(),
+        squares: node::Squares::default(),
         table: Exit::Gateway(Uplink {
             address: Some(IpAddr::V4(address(ROUTER))),
             interface: None,

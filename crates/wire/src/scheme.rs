@@ -24,6 +24,14 @@ pub enum Scheme {
     PhThcp,
     /// As [`Scheme::PhThcp`], and access routers search by [`Selection::PhBcp`] (A3).
     PhBcp,
+    /// As [`Scheme::Thcp`], and access routers hash names: [`Selection::Ghcp`] (A2).
+    Ghcp,
+    /// As [`Scheme::PhThcp`], and access routers hash names: [`Selection::PhGhcp`] (A3).
+    PhGhcp,
+    /// As [`Scheme::PhThcp`], and routers tell towards the gateway what they store: [`Selection::PhHints`].
+    PhHints,
+    /// As [`Scheme::PhHints`], and routers search where there is no way to a gateway: [`Selection::Auto`].
+    Auto,
     /// As [`Scheme::PhThcp`], and every router keeps what it overhears (Ditto §3).
     Ditto,
 }
@@ -41,6 +49,17 @@ pub enum Selection {
     PhBcp,
     /// The same, over one end-to-end connection (MeshCache §4.2.2, A2).
     Bcp,
+    /// The router of one's square of the map to which the name is hashed, if it is no farther than the gateway; hop by
+    /// hop, as with [`Selection::PhThcp`] (MeshCache §4.3.3, A3).
+    PhGhcp,
+    /// The same, over one end-to-end connection (MeshCache §4.2.3, A2).
+    Ghcp,
+    /// The nearest router that hints name, if none is farther than the gateway; hop by hop, as with
+    /// [`Selection::PhThcp`].
+    PhHints,
+    /// As [`Selection::PhHints`]; and without a way to a gateway, the nearest router that answers a broadcast, in a mesh
+    /// with a key.
+    Auto,
 }
 
 /// Which routers intercept requests, and on which interface.
@@ -59,13 +78,17 @@ pub struct ParseSchemeError;
 
 impl Scheme {
     /// All of them, ordered by the number of caches.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::EndToEnd,
         Self::Default,
         Self::Thcp,
         Self::Bcp,
+        Self::Ghcp,
         Self::PhThcp,
         Self::PhBcp,
+        Self::PhGhcp,
+        Self::PhHints,
+        Self::Auto,
         Self::Ditto,
     ];
 
@@ -78,6 +101,10 @@ impl Scheme {
             Self::Bcp => Selection::Bcp.name(),
             Self::PhThcp => Selection::PhThcp.name(),
             Self::PhBcp => Selection::PhBcp.name(),
+            Self::Ghcp => Selection::Ghcp.name(),
+            Self::PhGhcp => Selection::PhGhcp.name(),
+            Self::PhHints => Selection::PhHints.name(),
+            Self::Auto => Selection::Auto.name(),
             Self::Ditto => "ditto",
         }
     }
@@ -99,6 +126,16 @@ impl Scheme {
             Self::PhBcp => {
                 "As ph-thcp, but access routers first search by broadcast for a nearer copy (A3)"
             }
+            Self::Ghcp => {
+                "As thcp, but access routers ask the router of their square that a name hashes to (A2)"
+            }
+            Self::PhGhcp => {
+                "As ph-thcp, but access routers ask the router of their square that a name hashes to (A3)"
+            }
+            Self::PhHints => {
+                "As ph-thcp, and routers that were asked name nearer ones that have the object (A3)"
+            }
+            Self::Auto => "As ph-hints, and without a way to a gateway routers search by broadcast",
             Self::Ditto => {
                 "As ph-thcp, and every router keeps what it overhears on its monitor interface"
             }
@@ -112,6 +149,10 @@ impl Scheme {
             Self::Thcp => Some(Selection::Thcp),
             Self::Bcp => Some(Selection::Bcp),
             Self::PhBcp => Some(Selection::PhBcp),
+            Self::Ghcp => Some(Selection::Ghcp),
+            Self::PhGhcp => Some(Selection::PhGhcp),
+            Self::PhHints => Some(Selection::PhHints),
+            Self::Auto => Some(Selection::Auto),
             Self::PhThcp | Self::Ditto => Some(Selection::PhThcp),
         }
     }
@@ -121,9 +162,15 @@ impl Scheme {
         match self {
             Self::EndToEnd => None,
             Self::Default => Some(Interception::Gateway),
-            Self::Thcp | Self::Bcp | Self::PhThcp | Self::PhBcp | Self::Ditto => {
-                Some(Interception::AccessRouters)
-            }
+            Self::Thcp
+            | Self::Bcp
+            | Self::Ghcp
+            | Self::PhThcp
+            | Self::PhBcp
+            | Self::PhGhcp
+            | Self::PhHints
+            | Self::Auto
+            | Self::Ditto => Some(Interception::AccessRouters),
         }
     }
 
@@ -135,7 +182,16 @@ impl Scheme {
 
 impl Selection {
     /// All of them, the default first.
-    pub const ALL: [Self; 4] = [Self::PhThcp, Self::Thcp, Self::PhBcp, Self::Bcp];
+    pub const ALL: [Self; 8] = [
+        Self::PhThcp,
+        Self::Thcp,
+        Self::PhBcp,
+        Self::Bcp,
+        Self::PhGhcp,
+        Self::Ghcp,
+        Self::PhHints,
+        Self::Auto,
+    ];
 
     /// Its name on command lines and in configurations.
     pub fn name(self) -> &'static str {
@@ -144,23 +200,39 @@ impl Selection {
             Self::Thcp => "thcp",
             Self::PhBcp => "ph-bcp",
             Self::Bcp => "bcp",
+            Self::PhGhcp => "ph-ghcp",
+            Self::Ghcp => "ghcp",
+            Self::PhHints => "ph-hints",
+            Self::Auto => "auto",
         }
     }
 
     /// Whether each hop looks up, stores and forwards what this router's clients request.
     pub fn is_per_hop(self) -> bool {
         match self {
-            Self::PhThcp | Self::PhBcp => true,
-            Self::Thcp | Self::Bcp => false,
+            Self::PhThcp | Self::PhBcp | Self::PhGhcp | Self::PhHints | Self::Auto => true,
+            Self::Thcp | Self::Bcp | Self::Ghcp => false,
         }
     }
 
     /// Whether routers off the way to the gateway are asked: then the paths to all routers matter.
     pub fn leaves_the_way(self) -> bool {
         match self {
-            Self::PhBcp | Self::Bcp => true,
             Self::PhThcp | Self::Thcp => false,
+            Self::PhBcp | Self::Bcp | Self::PhGhcp | Self::Ghcp | Self::PhHints | Self::Auto => {
+                true
+            }
         }
+    }
+
+    /// Whether routers tell their next hop what they store.
+    pub fn tells_of_copies(self) -> bool {
+        matches!(self, Self::PhHints | Self::Auto)
+    }
+
+    /// Whether names of objects are hashed to routers.
+    pub fn hashes(self) -> bool {
+        matches!(self, Self::Ghcp | Self::PhGhcp)
     }
 }
 

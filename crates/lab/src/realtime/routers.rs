@@ -301,8 +301,14 @@ fn is_ready(
     }
     let asked = match scheme.selection() {
         None => return Ok(true),
-        Some(Selection::Thcp | Selection::Bcp) => "gateway",
-        Some(Selection::PhThcp | Selection::PhBcp) => "next_hop",
+        Some(Selection::Thcp | Selection::Bcp | Selection::Ghcp) => "gateway",
+        Some(
+            Selection::PhThcp
+            | Selection::PhBcp
+            | Selection::PhGhcp
+            | Selection::PhHints
+            | Selection::Auto,
+        ) => "next_hop",
     };
     let asked = &status["route"][asked];
     let peers = ask("peers")?.unwrap_or_default();

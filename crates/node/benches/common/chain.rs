@@ -184,6 +184,7 @@ fn mesh(router: usize, key: [u8; 32]) -> MeshConfig {
     MeshConfig {
         selection: Selection::PhThcp,
         search: node::SearchConfig::default(),
+        squares: node::Squares::default(),
         identity: [1 + router as u8; 32],
         key: Some(key),
         gateways: Vec::new(),

@@ -2,8 +2,11 @@
 
 use crate::access::leads_beyond_link;
 use crate::context::Context;
+use crate::exchanges::exchange::State;
 use crate::input::{ExchangeId, FetchError};
 use crate::mesh::Mesh;
+use crate::request::{Ask, PeerHops};
+use crate::stock::name_of;
 use wire::NodeId;
 use wire::peer::{Outcome, Router};
 
@@ -11,6 +14,7 @@ use wire::peer::{Outcome, Router};
 pub fn outcome(cx: &Context, id: ExchangeId, error: Option<FetchError>) -> Outcome {
     match error {
         Some(FetchError::NoHolder) => not_held(cx, id),
+        Some(FetchError::Elsewhere) => sent_on(cx, id),
         Some(FetchError::Unresolved) => Outcome::Unresolved,
         Some(FetchError::Forbidden(_)) => Outcome::Forbidden,
         Some(FetchError::Unreachable) => Outcome::Unreachable,
@@ -27,6 +31,15 @@ pub fn outcome(cx: &Context, id: ExchangeId, error: Option<FetchError>) -> Outco
     }
 }
 
+/// The routers that the next hop has named.
+fn sent_on(cx: &Context, id: ExchangeId) -> Outcome {
+    let pursuit = cx.exchanges.get(&id).and_then(|exchange| match exchange.state {
+        State::Waiting(fetch) => cx.pursuits.get(&fetch),
+        _ => None,
+    });
+    pursuit.map_or(Outcome::Busy, |it| Outcome::Elsewhere(it.elsewhere.clone()))
+}
+
 /// No holder of a named object was asked in time. If that is only because the request may go no further, the peer
 /// may ask the holders itself.
 fn not_held(cx: &Context, id: ExchangeId) -> Outcome {
@@ -41,6 +54,17 @@ fn not_held(cx: &Context, id: ExchangeId) -> Outcome {
         Outcome::Elsewhere(routers) if routers.is_empty() => Outcome::NotCached,
         elsewhere => elsewhere,
     }
+}
+
+/// Routers that have what a peer asks for, and are no farther from the asker than the next hop to which its request would
+/// go. `None` if there is none, or if the asker wants an answer from here.
+pub fn named(cx: &Context, ask: &Ask) -> Option<Outcome> {
+    let PeerHops { visited, elsewhere, per_hop, towards, .. } = &ask.peer_hops;
+    let mesh = cx.mesh.as_ref().filter(|_| *elsewhere && *per_hop && towards.is_none())?;
+    let next = mesh.routes.route().map(|route| route.next_hop);
+    let next = next.filter(|next| mesh.routes.gateway() != Some(*next));
+    let routers = mesh.copies.nearer(visited, &name_of(&ask.key), next);
+    (!routers.is_empty()).then_some(Outcome::Elsewhere(routers))
 }
 
 /// Names the first of these peers that others can reach, except those that the request has visited. The list is

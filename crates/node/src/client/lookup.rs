@@ -160,6 +160,11 @@ impl Client {
         if only_here || CacheControl::of_request(&ask.headers).only_if_cached {
             return self.refuse(cx, id, Fault::NotCached);
         }
+        if let Some(outcome) = super::elsewhere::named(cx, &ask) {
+            cx.report.redirects += 1;
+            self.dismiss(cx, id, outcome);
+            return;
+        }
         // The peer stores nothing, and what it asks for is rarely the whole object.
         if ask.peer_hops.passed {
             return self.misses.pass(cx, id, why, NotStored::Relayed, &mut self.values);
@@ -185,6 +190,9 @@ impl Client {
         let why = if insists { Forward::Request } else { why };
         let fetch = self.misses.fetch(cx, ask, old, why, vec![id], &mut self.values);
         cx.events.emit(|| Event::Miss { exchange: id, fetch, why });
+        if let Some(exchange) = cx.exchanges.get_mut(&id) {
+            exchange.ask.peer_hops.forwarded = true;
+        }
         cx.exchanges.put_state(id, State::Waiting(fetch));
     }
 

@@ -1,18 +1,19 @@
 //! A peer's request: parsed, and admitted if there is memory for it.
 
+use super::Client;
 use super::charge::{cost_of_ask, size_of_ask};
 use super::classified::{expected, judge};
-use super::{Client, elsewhere};
+use super::elsewhere::{self, named};
 use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::{Exchange, State};
 use crate::exchanges::peer_reader::REQUESTS_MAX;
+use crate::http;
 use crate::http::{Audience, Scheme, Target};
 use crate::input::Entrance;
 use crate::mesh::Mesh;
 use crate::output::Dial;
 use crate::request::{Ask, Asker, FIELDS_MAX, PeerHops};
-use crate::{http, named};
 use ::http::{HeaderMap, Method, Uri, Version, header};
 use std::net::IpAddr;
 use wire::peer::{Message, Outcome, Passed};
@@ -31,6 +32,7 @@ impl Client {
         let is_full = self.peer_readers.of(peer).count() >= REQUESTS_MAX;
         let loops = ask.visited.contains(&mesh.peers.own_id());
         let elsewhere = meant_for_another(mesh, &ask);
+        let is_gateway = mesh.routes.is_gateway();
         let address = mesh.peers.address(peer);
         let fields = ask.fields.iter().map(|(name, value)| name.len() + value.len());
         let large = fields.sum::<usize>() > FIELDS_MAX;
@@ -38,6 +40,8 @@ impl Client {
         // If the number is in use, an answer would end the other request.
         let Some(client) = address.filter(|_| !known) else { return };
         let understood = understand(cx, peer, client, ask);
+        let sent_on = understood.as_ref().ok().filter(|_| is_gateway);
+        let sent_on = sent_on.and_then(|ask| named(cx, ask));
         let outcome = match understood {
             // The order matters: a loop is answered as such even by a router that is full, so that
             // the other asks elsewhere.
@@ -48,6 +52,11 @@ impl Client {
                 outcome
             }
             Ok(_) if elsewhere.is_some() => elsewhere.unwrap_or(Outcome::Busy),
+            // The gateway is spared also what it has itself, where another copy is no farther.
+            Ok(_) if sent_on.is_some() => {
+                cx.report.redirects += 1;
+                sent_on.unwrap_or(Outcome::Busy)
+            }
             // A head of this size would not fit into a message to the next hop.
             Ok(_) if large => Outcome::Busy,
             Ok(ask) if self.has_room_for(cx, peer, cost_of_ask(size)) => {
@@ -74,6 +83,14 @@ impl Client {
 fn meant_for_another(mesh: &Mesh, ask: &peer::Get) -> Option<Outcome> {
     let to = ask.options.to.filter(|to| *to != mesh.peers.own_id())?;
     Some(elsewhere::at(mesh, [to], &ask.visited))
+}
+
+/// Whether a request that was for this router goes on towards the gateway: a router to which a name is hashed gets what it
+/// lacks.
+fn goes_on_from_here(cx: &Context, towards: IpAddr) -> bool {
+    cx.mesh.as_ref().is_some_and(|mesh| {
+        mesh.config.selection.hashes() && mesh.routes.own_address() == Some(towards)
+    })
 }
 
 /// Translates a peer's request.
@@ -105,7 +122,9 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         hops: ask.hops,
         per_hop: ask.per_hop,
         to_gateway: false,
-        towards: options.towards,
+        towards: options.towards.filter(|it| !goes_on_from_here(cx, *it)),
+        elsewhere: options.elsewhere,
+        forwarded: false,
         // What is only passed on has no record.
         resume: ask.resume.filter(|_| options.passed.is_none()),
         have: ask.have.filter(|_| options.passed.is_none()),
@@ -142,7 +161,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         cookies: HeaderMap::new(),
         verified: true,
     };
-    let ask = named::understand(ask, &cx.config.secret).map_err(|_| Outcome::Malformed)?;
+    let ask = crate::named::understand(ask, &cx.config.secret).map_err(|_| Outcome::Malformed)?;
     // Nothing certifies what is passed on, so it cannot be a published object.
     if ask.named.is_some() && ask.peer_hops.passed {
         return Err(Outcome::NotUnderstood);

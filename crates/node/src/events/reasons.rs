@@ -63,6 +63,8 @@ wire::reasons! {
         NoRoute = "no_route",
         /// No peer in reach has the published object.
         NoHolder = "no_holder",
+        /// A router that was asked has named others.
+        Elsewhere = "elsewhere",
         /// The node that would dial has no list of trusted CAs.
         NoTls = "no_tls",
         /// The origin's certificate does not prove that it is the host that was dialled.
@@ -86,6 +88,7 @@ impl From<FetchError> for FetchEnd {
             FetchError::Unsent => Self::Unsent,
             FetchError::NoRoute => Self::NoRoute,
             FetchError::NoHolder => Self::NoHolder,
+            FetchError::Elsewhere => Self::Elsewhere,
             FetchError::NoTls => Self::NoTls,
             FetchError::Untrusted => Self::Untrusted,
             FetchError::Astray => Self::Astray,

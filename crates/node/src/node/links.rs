@@ -115,6 +115,16 @@ impl Node {
             },
             Message::Have(names) => hints::hold(cx, peer, names),
             Message::Withdraw(names) => hints::let_go(cx, peer, &names),
+            Message::Reach(reach) => {
+                if let Some(mesh) = cx.mesh.as_mut().filter(|mesh| mesh.hears_copies_from(peer)) {
+                    mesh.copies.handle_reach(cx.now, peer, *reach);
+                }
+            }
+            Message::Copies(copies) => {
+                if let Some(mesh) = &mut cx.mesh {
+                    mesh.copies.handle_copies(cx.now, peer, copies);
+                }
+            }
             // The other messages are handled in `peers`.
             Message::Hello(_) | Message::Token(_) | Message::Ping(_) | Message::Pong(_) => {}
         }

@@ -9,6 +9,7 @@ use crate::http::Record;
 use crate::input::FetchId;
 use crate::misbehaviour::Misbehaviour;
 use crate::pursuits::Pursuit;
+use crate::stock::name_of;
 use crate::transfers::cutting::Fresh;
 use crate::transfers::reader::Reader;
 use crate::transfers::transfer::Tail;
@@ -252,6 +253,10 @@ impl Objects {
         // A repaired or published record is in its row already.
         if let Some(label) = label.filter(|_| !reopened && !published) {
             cx.put_record(label.key, label.uri, Rc::clone(record));
+            let off_the_way = cx.pursuits.get(&id).is_some_and(|it| it.towards.is_some());
+            if let Some(mesh) = cx.mesh.as_mut().filter(|_| off_the_way) {
+                mesh.copies.kept(cx.now, name_of(&label.key));
+            }
         }
         for reader in readers {
             self.says(Value::Closed(reader, Rc::clone(record), false));

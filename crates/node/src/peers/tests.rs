@@ -23,6 +23,7 @@ fn node(identity: u8, seed: u8, key: Option<u8>) -> Peers {
     let config = MeshConfig {
         selection: wire::Selection::PhThcp,
         search: crate::input::SearchConfig::default(),
+        squares: crate::input::Squares::default(),
         identity: [identity; 32],
         key: key.map(|it| [it; 32]),
         gateways: Vec::new(),

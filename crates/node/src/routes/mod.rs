@@ -8,7 +8,8 @@ use crate::hasher::Map;
 use crate::ways::Ways;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
-use wire::{Instant, PublicKey};
+use wire::peer::{Cost, Reach};
+use wire::{Instant, NodeId, PublicKey};
 
 /// A neighbour without a daemon is skipped for this long.
 const WITHOUT_FOR: Duration = Duration::from_secs(30);
@@ -21,6 +22,8 @@ const REFUSED_EVERY: Duration = Duration::from_secs(3600);
 /// The most addresses without a daemon, or that refused us, that are remembered; a full set is cleared.
 const WITHOUT_MAX: usize = 256;
 
+/// The cost of a hop, where only hops are known: babeld's on a wireless link without losses.
+const COST_OF_HOP: u32 = 256;
 /// A greater number of hops to the gateway is none: no request goes so far.
 const HOPS_MAX: u32 = wire::peer::Get::VISITED_MAX as u32;
 
@@ -98,9 +101,14 @@ impl Routes {
         self.told().and_then(|told| told.key)
     }
 
-    /// The address by which the mesh knows this node, if it is known.
+    /// The identity of the last gateway that a next hop told, though there may be no way to it now.
+    pub fn last_gateway_key(&self) -> Option<PublicKey> {
+        self.told.and_then(|told| told.key)
+    }
+
+    /// The address by which the mesh knows this node, if it is known; without a route, the last one.
     pub fn own_address(&self) -> Option<IpAddr> {
-        self.table.exit.own_address()
+        self.table.exit.own_address().or(self.led.own_address())
     }
 
     /// Whether this node is the gateway.
@@ -126,6 +134,33 @@ impl Routes {
             Some(Path { next_hop, interface: route.interface.index, metric, hops: self.hops() })
         };
         self.table.paths.to(router).or_else(gateway)
+    }
+
+    /// What it costs to ask a router. A search that took this many hops to it counts where no path is known.
+    pub fn cost(&self, router: IpAddr, located: Option<u8>) -> Option<u32> {
+        let path = self.path_to(router);
+        let hops = path.and_then(|path| path.hops).or(located.map(u32::from));
+        path.and_then(|path| path.metric).or(hops.map(|hops| hops.saturating_mul(COST_OF_HOP)))
+    }
+
+    /// What it costs to ask a router, if that is no more than to ask the gateway.
+    pub fn cost_within_gateway(&self, router: IpAddr) -> Option<u32> {
+        let most = self.gateway().and_then(|gateway| self.cost(gateway, None));
+        self.cost(router, None).filter(|cost| most.is_none_or(|most| *cost <= most))
+    }
+
+    /// How far other routers are from this one, for those who may name some to it; `None` on the gateway, and where
+    /// this node's address or its distance to the gateway is unknown.
+    pub fn reach(&self, id: NodeId) -> Option<Reach> {
+        let (address, gateway) = self.own_address().zip(self.gateway())?;
+        let most = self.cost(gateway, None).filter(|_| !self.is_gateway())?;
+        let others = self.table.paths.iter().filter(|(router, _)| *router != gateway);
+        let cost = |router| self.cost(router, None).filter(|cost| *cost <= most);
+        let mut paths: Vec<_> =
+            others.filter_map(|(router, _)| Some(Cost { router, cost: cost(router)? })).collect();
+        paths.sort_unstable_by_key(|it| (it.cost, it.router));
+        paths.truncate(Reach::PATHS_MAX);
+        Some(Reach { id, address, gateway: most, paths })
     }
 
     /// The nodes to which a request can be sent now.

@@ -10,6 +10,7 @@ use crate::mesh::Mesh;
 use crate::output::{OriginOutput, Output};
 use crate::pursuits::{Goal, Pursuit, Upstream};
 use crate::request::{CREDIT, MANIFEST_CREDIT};
+use crate::stock::name_of;
 use crate::{hints, output};
 use ::http::{HeaderMap, Method, header};
 use std::net::{IpAddr, SocketAddr};
@@ -22,6 +23,8 @@ impl Source {
         // The router that was found did not help, or another is asked beside it.
         if let Some(at) = pursuit.towards.take() {
             self.select.in_vain(cx.now, id, at);
+            let name = name_of(&pursuit.quest.ask.key);
+            cx.mesh.iter_mut().for_each(|mesh| mesh.copies.refuted(at, &name));
         }
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let answer = pursuit.choose(cx, id, &*self.select);
@@ -133,6 +136,8 @@ impl Source {
         // Many units may have been overheard, so the peer should send only wanted ones.
         pursuit.sparing |= hopeful;
         self.asks.insert((peer, request), id);
+        // What has changed goes along with the request.
+        mesh.copies.tell_now(cx.now);
         let per_hop = pursuit.is_per_hop(mesh);
         let mut message = pursuit.message(request, per_hop, mesh.peers.own_id(), from);
         message.options.to = pursuit.only(peer);
@@ -315,6 +320,7 @@ impl Pursuit {
             follow: ask.follow,
             digest: ask.expected,
             towards: self.towards,
+            elsewhere: self.roams && self.elsewhere.is_empty() && self.towards.is_none(),
         }
     }
 }

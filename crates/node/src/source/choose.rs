@@ -58,7 +58,7 @@ impl Pursuit {
         let wide = ask.peer_hops.hops == 0 || ask.peer_hops.visited.len() >= peer::Get::VISITED_MAX;
         let may = |address| self.may_ask(mesh, address);
         let first = |address| may(address) && !mesh.routes.is_passed_over(cx.now, address);
-        let referred = self.referred_to(mesh, first);
+        let referred = self.referred_to(mesh, first).filter(|_| !self.roams);
         let holder = ask.named.and_then(|name| holder(mesh, &name, first));
         // A request goes straight to the origin if peers have no part in it, if the origin is inside
         // the mesh, or if the request is too long for a peer.
@@ -68,7 +68,12 @@ impl Pursuit {
             _ if ask.peer_hops.towards.is_some() => return self.onward(mesh, first),
             _ if referred.is_some() => return referred.map_or(Answer::Nobody, Answer::Found),
             Some(address) => return Answer::Found(address),
-            None if mesh.routes.route().is_none() || stays => return Answer::Nobody,
+            None if stays => return Answer::Nobody,
+            None if mesh.routes.route().is_none()
+                && (mesh.routes.is_gateway() || !select.searches_without_way()) =>
+            {
+                return Answer::Nobody;
+            }
             None => {}
         }
         let resumes =
@@ -119,7 +124,17 @@ impl Pursuit {
             Asker::Client => None,
             Asker::Peer(..) => Some(self.quest.ask.peer_hops.per_hop),
         };
-        Query { now, id, key: self.quest.ask.key, per_hop, routes: &mesh.routes, may }
+        let referred = self.referred.iter().flatten().map(|(_, address)| *address);
+        Query {
+            now,
+            id,
+            key: self.quest.ask.key,
+            per_hop,
+            routes: &mesh.routes,
+            copies: &mesh.copies,
+            referred: referred.filter(|_| self.roams).collect(),
+            may,
+        }
     }
 
     /// Whether a node has not been tried yet, and does not wait for this request itself.

@@ -19,6 +19,13 @@ pub(super) fn heed(cx: &mut Context, id: FetchId, outcome: &Outcome) {
     let known = |router: &Router| Some((router.id, dialled_at(cx, router)?));
     let referred: Vec<_> = routers.iter().filter_map(known).collect();
     let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
+    if let (true, Outcome::Elsewhere(routers)) = (pursuit.roams, outcome) {
+        // The node that has named others has answered, and may be asked again if they do not help.
+        pursuit.tried.pop();
+        pursuit.elsewhere.clone_from(routers);
+        pursuit.referred.get_or_insert(referred);
+        return;
+    }
     pursuit.to_gateway = true;
     // Only once: otherwise two nodes could send a request back and forth.
     if matches!(outcome, Outcome::Elsewhere(_)) {

@@ -169,6 +169,10 @@ impl Source {
         let awaits_head = pursuit.awaits_head();
         self.asks.remove(&asked);
         elsewhere::heed(cx, id, &outcome);
+        // The node whose client asks goes there; those on the way only say so.
+        if for_peer && goal == Goal::Head && cx.pursuits.get(&id).is_some_and(Pursuit::is_sent_on) {
+            return self.ends(id, Err(FetchError::Elsewhere));
+        }
         let another = match goal {
             Goal::Object | Goal::Holes => outcome != Outcome::UnknownRecord,
             Goal::Head | Goal::Pass | Goal::Range => awaits_head && self.may_ask_another(cx, id),
@@ -258,6 +262,11 @@ impl Pursuit {
     /// answer.
     pub fn is_helpless(&self) -> bool {
         self.via == Upstream::Origin && !self.tried.is_empty()
+    }
+
+    /// Whether other routers were named in place of an answer.
+    fn is_sent_on(&self) -> bool {
+        !self.elsewhere.is_empty()
     }
 
     /// Whether the request is for a named object.

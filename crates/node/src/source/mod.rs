@@ -27,6 +27,7 @@ use crate::hasher::Map;
 use crate::input::{FetchError, FetchId};
 use crate::pursuits::detour::Detour;
 use crate::pursuits::{Goal, Pursuit, Quest, Upstream};
+use crate::request::Asker;
 use crate::timer::{self, Timer};
 use crate::transfers::incoming::Incoming;
 use detour::Detours;
@@ -116,6 +117,9 @@ impl Source {
             via: Upstream::Next,
             tried: Vec::new(),
             referred: None,
+            roams: quest.ask.peer_hops.elsewhere
+                || quest.ask.asker == Asker::Client && self.select.roams(),
+            elsewhere: Vec::new(),
             towards: None,
             previous: None,
             answered: false,

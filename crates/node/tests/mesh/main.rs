@@ -16,6 +16,7 @@ mod failures;
 mod fetching;
 mod freshness;
 mod hello;
+mod hinting;
 mod hostile;
 mod https;
 mod loose;

@@ -232,7 +232,7 @@ fn a_request_that_goes_round_ends() {
         let exit = Exit::Mesh(Route { address: Some(address(node)), ..route });
         let path = Path { next_hop: address(next_hop), interface: 3, metric: None, hops: Some(2) };
         let paths = [(nowhere, path)].into_iter().collect();
-        mesh.route(node, RouteTable { exit, paths });
+        mesh.route(node, RouteTable { exit, paths, stopped: None });
     }
     mesh.kill(HOLDER);
     mesh.forget_disk(HOLDER);

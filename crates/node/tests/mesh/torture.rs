@@ -17,8 +17,22 @@ fn nothing_ever_breaks_a_rule() {
     judge("mesh/torture", &runs);
 }
 
+/// The same, with schemes that ask routers off the way to the gateway.
+#[test]
+fn nothing_breaks_a_rule_off_the_way() {
+    const SCHEMES: [Selection; 4] =
+        [Selection::PhHints, Selection::PhBcp, Selection::Auto, Selection::Bcp];
+    let scheme = |seed: u64| SCHEMES[seed as usize % SCHEMES.len()];
+    let runs: Vec<_> = (1000..1016).map(|seed| rules_hold_with(seed, Some(scheme(seed)))).collect();
+    judge("mesh/torture-off-the-way", &runs);
+}
+
 fn rules_hold(seed: u64) -> blake3::Hash {
-    let mut mesh = run(seed, 100);
+    rules_hold_with(seed, None)
+}
+
+fn rules_hold_with(seed: u64, selection: Option<Selection>) -> blake3::Hash {
+    let mut mesh = run(seed, 100, selection);
     mesh.done();
     let answered = mesh.clients().iter().filter(|client| client.head.is_some());
     answered.for_each(nothing_private_was_shared);
@@ -40,12 +54,17 @@ struct World {
     lies: Dice,
 }
 
-fn run(seed: u64, steps: usize) -> Mesh {
+fn run(seed: u64, steps: usize, selection: Option<Selection>) -> Mesh {
     let mut dice = Dice(seed);
     let parents = shape(&mut dice);
     let listen = !seed.is_multiple_of(3);
-    let plan = Plan { overhear: listen.then_some(1 << 20), ..plan(seed, &mut dice) };
+    let plan = plan(seed, &mut dice);
+    let selection = selection.unwrap_or(plan.selection);
+    let plan = Plan { selection, overhear: listen.then_some(1 << 20), ..plan };
     let mut mesh = Mesh::tree_of(&plan, &parents);
+    if selection.leaves_the_way() {
+        mesh.chart();
+    }
     if listen {
         (0..mesh.count()).for_each(|node| mesh.air.listen(node, seed * 40 % 900, seed));
     }
@@ -135,6 +154,9 @@ impl World {
             10 => {
                 let table = self.table(node);
                 self.mesh.route(node, table);
+                if self.mesh.plan(node).selection.leaves_the_way() {
+                    self.mesh.chart();
+                }
             }
             11 => {
                 let seconds = self.dice.below(30);

@@ -69,7 +69,29 @@ pub(super) const COLUMNS: &[&str] = &[
     "search_ms_p99",
     "dials",
     "dial_ms_median",
+    "told",
+    "redirects",
+    "located",
+    "in_vain_percent",
 ];
+/// The size of stores that hardly evict, in KB.
+const LARGE_KB: &str = "65536";
+
+/// A panel: its name, its scenario, and the keys that differ from the scenario's file.
+type Panel = (&'static str, &'static str, Vec<(&'static str, String)>);
+
+/// The three places of the gateway, with stores of 2 MB and of 64 MB; in a quick run a smaller mesh.
+pub(super) fn panels(extent: Extent) -> Vec<Panel> {
+    let large = ["S1, 64 MB", "S2, 64 MB", "S3, 64 MB"];
+    let store = || vec![("store_kb", LARGE_KB.to_owned())];
+    let small = PLACES.into_iter().map(|(panel, scenario)| (panel, scenario, Vec::new()));
+    let large =
+        large.into_iter().zip(PLACES).map(|(panel, (_, scenario))| (panel, scenario, store()));
+    match extent {
+        Extent::Full => small.chain(large).collect(),
+        Extent::Quick => vec![(SMALL.0, SMALL.1, Vec::new())],
+    }
+}
 
 /// One scheme of a comparison.
 #[derive(Clone, Copy, Debug)]
@@ -213,6 +235,7 @@ fn of_searches(browsed: &Browsed) -> Vec<f64> {
         let place = (sorted.len() as f64 * share) as usize;
         sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
     };
+    let hinted = browsed.found;
     vec![
         given as f64 / KB,
         result.gateway.bytes_over_air as f64 / KB,
@@ -221,6 +244,10 @@ fn of_searches(browsed: &Browsed) -> Vec<f64> {
         at(&searches, 0.99),
         dials.len() as f64,
         at(&dials, 0.5),
+        hinted.told as f64 / all,
+        hinted.redirects as f64 / all,
+        hinted.located as f64 / all,
+        100.0 * hinted.in_vain as f64 / hinted.located.max(1) as f64,
     ]
 }
 

@@ -14,6 +14,7 @@ mod per_hop;
 mod searching;
 mod table2;
 mod table3;
+mod table4;
 mod targets;
 mod workload;
 
@@ -24,3 +25,4 @@ pub(crate) use fig8::FIGURE as FIG8;
 pub(crate) use fig9::FIGURE as FIG9;
 pub(crate) use table2::TABLE as TABLE2;
 pub(crate) use table3::TABLE as TABLE3;
+pub(crate) use table4::TABLE as TABLE4;

@@ -1,7 +1,7 @@
 //! Table 3: clients read pages for an hour, with a cache at the gateway only, and with access routers that search for
 //! the nearest copy, end to end and per hop.
 
-use super::caches::{COLUMNS, Case, Compared, METRICS, PLACES, REFRESH, SMALL, Series};
+use super::caches::{COLUMNS, Case, Compared, METRICS, REFRESH, Series, panels};
 use super::{per_hop, searching, targets, workload};
 use crate::experiment::{
     Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Point,
@@ -28,8 +28,6 @@ const COMPARED: Compared = Compared {
     ],
     standing,
 };
-/// The size of stores that hardly evict, in KB.
-const LARGE_KB: &str = "65536";
 
 pub(crate) const TABLE: Experiment = Experiment {
     name: "meshcache-table3",
@@ -43,19 +41,11 @@ pub(crate) const TABLE: Experiment = Experiment {
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
-    let large =
-        [("S1, 64 MB", PLACES[0].1), ("S2, 64 MB", PLACES[1].1), ("S3, 64 MB", PLACES[2].1)];
-    let places: Vec<_> = match extent {
-        Extent::Full => PLACES.into_iter().chain(large).collect(),
-        Extent::Quick => vec![SMALL],
-    };
     let mut points = Vec::new();
-    for (panel, scenario) in places {
+    for (panel, scenario, keys) in panels(extent) {
         for series in SERIES {
             let key = Key { panel, series: series.name, x: 0.0, rank: points.len() };
-            let store = panel.ends_with("64 MB").then(|| ("store_kb", LARGE_KB.to_owned()));
-            let keys = store.into_iter().collect();
-            points.push(Case { scenario, series, keys, extent }.point(key));
+            points.push(Case { scenario, series, keys: keys.clone(), extent }.point(key));
         }
     }
     points

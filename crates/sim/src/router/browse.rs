@@ -24,6 +24,8 @@ pub struct Browsed {
     pub readers: Vec<usize>,
     /// What its requests waited for before a peer was asked.
     pub waited: Waited,
+    /// What routers were told and asked off the way to the gateway.
+    pub found: Found,
     /// Datagrams that routers sent each other, counted at each hop.
     pub datagrams: u64,
     /// Bytes of content that the gateway gave to clients and peers; 0 if it has no engine.
@@ -48,6 +50,19 @@ impl Browsed {
             .collect();
         rates.iter().sum::<f64>() / rates.len().max(1) as f64
     }
+}
+
+/// What all routers counted of copies off the way to the gateway, from the beginning of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Found {
+    /// Messages about copies, counted at each hop.
+    pub told: u64,
+    /// Ends that name other routers.
+    pub redirects: u64,
+    /// Requests to routers that were found or named.
+    pub located: u64,
+    /// Of these, those that did not help.
+    pub in_vain: u64,
 }
 
 /// Lets a scenario's clients read pages. The scenario decides store size and freshness.
@@ -86,7 +101,7 @@ pub fn browse(
     }
     let result = result(scenario, scheme, seed, transfers, [&before, &after]);
     let (waited, datagrams) = (waits.take(), mesh.world.counters().datagrams_sent - datagrams);
-    Ok(Browsed { result, readers, waited, datagrams, gateway_bytes })
+    Ok(Browsed { result, readers, waited, found: mesh.found(), datagrams, gateway_bytes })
 }
 
 impl Mesh<'_> {
@@ -122,6 +137,20 @@ impl Mesh<'_> {
         }
         all.sort_by_key(|(receiver, got)| (got.began, *receiver, got.ask.number));
         all
+    }
+
+    fn found(&self) -> Found {
+        let mut found = Found::default();
+        for router in 0..self.scenario.routers.len() {
+            if let Member::Router(it) = self.world.program(router) {
+                let report = it.report();
+                found.told += report.copies_told;
+                found.redirects += report.redirects;
+                found.located += report.searches_located;
+                found.in_vain += report.searches_in_vain;
+            }
+        }
+        found
     }
 
     /// Bytes that the gateway's engine has given to clients and peers.

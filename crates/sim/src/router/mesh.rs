@@ -34,6 +34,9 @@ const UNITS_AFTER: Duration = Duration::from_secs(2);
 const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// Memory of a router for what it has overheard in part.
 const OVERHEAR_BYTES: usize = 8 << 20;
+/// The side of a square of the map, for schemes that hash names within one's own. The paper names none: a square
+/// kilometre has four.
+pub const SQUARE_M: f64 = 500.0;
 /// When the origin's files were last modified: a year before a world begins.
 const CHANGED: Date = Date::from_unix(BEGIN.as_unix() - 31_536_000);
 /// Stream numbers that derive the seeds of hosts and routers from a run's seed.
@@ -126,6 +129,7 @@ impl<'a> Mesh<'a> {
         let own_seed = |machine| scenario::seed(seed, machine, ROUTERS);
         let far = outside.far_place(own_seed);
         let mut routes = Routes::of(scenario);
+        let squares = Arc::new(squares(scenario));
         let all = scheme.selection().is_some_and(Selection::leaves_the_way);
         let routers = (0..count).map(|router| {
             let intercepts = intercepts(scenario, scheme, router);
@@ -138,6 +142,7 @@ impl<'a> Mesh<'a> {
                 seed: own_seed(router),
                 selection: scheme.selection(),
                 search: options.search,
+                squares: Arc::clone(&squares),
                 table: way::table(&mut routes, router, scenario.gateway, all),
                 gateway: scenario.gateway,
                 intercepts,
@@ -209,8 +214,16 @@ impl<'a> Mesh<'a> {
             let next_hop = self.world.routes().next_hop(router, gateway);
             let asked = match scheme.selection() {
                 None => None,
-                Some(Selection::Thcp | Selection::Bcp) => next_hop.map(|_| gateway),
-                Some(Selection::PhThcp | Selection::PhBcp) => next_hop,
+                Some(Selection::Thcp | Selection::Bcp | Selection::Ghcp) => {
+                    next_hop.map(|_| gateway)
+                }
+                Some(
+                    Selection::PhThcp
+                    | Selection::PhBcp
+                    | Selection::PhGhcp
+                    | Selection::PhHints
+                    | Selection::Auto,
+                ) => next_hop,
             };
             match (self.world.program(router), asked) {
                 (Member::Router(it), _) if !it.has_far_end() => false,
@@ -227,6 +240,15 @@ fn server(source: Source, sizes: &[u64], options: Options) -> Member {
     let files =
         Files { source, sizes: sizes.to_vec(), max_age_s: options.max_age_s, changed: CHANGED };
     Member::Origin(Origin::new(files, HTTP_PORT))
+}
+
+/// In which square of the map each router is, by its address.
+fn squares(scenario: &Scenario) -> BTreeMap<IpAddr, [u32; 2]> {
+    let routers = scenario.routers.iter().enumerate();
+    let square = |at: f64| (at.max(0.0) / SQUARE_M) as u32;
+    routers
+        .map(|(router, it)| (IpAddr::V4(address(router)), [square(it.x_m), square(it.y_m)]))
+        .collect()
 }
 
 /// The interfaces on which a router intercepts connections.

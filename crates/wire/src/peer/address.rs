@@ -1,4 +1,4 @@
-//! Optional addresses: two bits of flags, which the part around it writes, and then the bytes.
+//! Addresses: two bits of flags, and then the bytes. Where an address is optional, the part around it writes the flags.
 
 use std::net::IpAddr;
 
@@ -35,4 +35,16 @@ pub(super) fn read(flags: u8, reader: &mut Reader<'_>) -> Result<Option<IpAddr>,
         V6 => reader.array::<16>().map(|octets| Some(octets.into())),
         _ => Err(FrameError::Malformed),
     }
+}
+
+/// Writes an address with its flags.
+pub(super) fn write_router(router: IpAddr, out: &mut Vec<u8>) {
+    out.push(flags(Some(router)));
+    write(Some(router), out);
+}
+
+/// Reads an address with its flags.
+pub(super) fn read_router(reader: &mut Reader<'_>) -> Result<IpAddr, FrameError> {
+    let flags = reader.flags(FLAGS)?;
+    read(flags, reader)?.ok_or(FrameError::Malformed)
 }

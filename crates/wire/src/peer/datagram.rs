@@ -195,8 +195,7 @@ impl Part for Call {
                 it.holder
             }
         };
-        out.push(address::flags(Some(router)));
-        address::write(Some(router), out);
+        address::write_router(router, out);
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
@@ -205,15 +204,21 @@ impl Part for Call {
         Ok(match kind {
             LOCATE => {
                 let (name, ttl, hops) = (Hint(reader.array()?), reader.byte()?, reader.byte()?);
-                Self::Locate(Locate { origin: router(reader)?, search, name, ttl, hops })
+                Self::Locate(Locate {
+                    origin: address::read_router(reader)?,
+                    search,
+                    name,
+                    ttl,
+                    hops,
+                })
             }
             FOUND => {
                 let hops = reader.byte()?;
-                Self::Found(Found { search, holder: router(reader)?, hops })
+                Self::Found(Found { search, holder: address::read_router(reader)?, hops })
             }
             SETUP => {
                 let name = Hint(reader.array()?);
-                Self::Setup(Setup { search, name, holder: router(reader)? })
+                Self::Setup(Setup { search, name, holder: address::read_router(reader)? })
             }
             _ => return Err(FrameError::Malformed),
         })
@@ -226,9 +231,4 @@ impl Part for Call {
             Self::Setup(_) => Ok(()),
         }
     }
-}
-
-fn router(reader: &mut Reader<'_>) -> Result<IpAddr, FrameError> {
-    let flags = reader.flags(address::FLAGS)?;
-    address::read(flags, reader)?.ok_or(FrameError::Malformed)
 }

@@ -24,6 +24,7 @@
 
 use super::codec::{self, FrameError, Part, Reader, Unknown, at_most, check_list, sound};
 use super::codec::{write_bytes, write_list};
+use super::copies::{Copies, Reach};
 use super::get::{Get, Want};
 use super::introduction::Hello;
 use super::outcome::Outcome;
@@ -136,6 +137,16 @@ pub enum Message {
     /// them; a forgotten request is answered neither with chunk frames nor with a
     /// [`Message::DontHave`].
     CancelWant(Request, Vec<ChunkId>),
+    /// How far other routers are from the one that this is about.
+    ///
+    /// *Usage:* the whole of it. *Effects:* replaces what the receiver knew, and is passed on towards the gateway.
+    /// *Side effects:* none.
+    Reach(Box<Reach>),
+    /// What a router has stored and evicted.
+    ///
+    /// *Usage:* only what the receiver does not know. *Effects:* the receiver may name the router to others that ask
+    /// for such an object, and passes the message on towards the gateway. *Side effects:* none.
+    Copies(Copies),
 }
 
 /// What a peer sent, by the rules for what this version does not know.
@@ -207,7 +218,7 @@ impl Message {
     }
 
     /// The types that are known.
-    const KINDS: std::ops::RangeInclusive<u8> = 1..=17;
+    const KINDS: std::ops::RangeInclusive<u8> = 1..=19;
 
     fn kind(&self) -> u8 {
         match self {
@@ -228,6 +239,8 @@ impl Message {
             Self::Have(_) => 15,
             Self::Withdraw(_) => 16,
             Self::CancelWant(..) => 17,
+            Self::Reach(_) => 18,
+            Self::Copies(_) => 19,
         }
     }
 
@@ -240,7 +253,9 @@ impl Message {
             | Self::Ping(_)
             | Self::Pong(_)
             | Self::Have(_)
-            | Self::Withdraw(_) => None,
+            | Self::Withdraw(_)
+            | Self::Reach(_)
+            | Self::Copies(_) => None,
             Self::Get(get) => Some(get.request),
             Self::Head(request, _)
             | Self::Segment(request, ..)
@@ -287,6 +302,8 @@ impl Part for Message {
             Self::DontHave(_, names) | Self::CancelWant(_, names) => write_list(names, out),
             Self::Cancel(_) => {}
             Self::Have(names) | Self::Withdraw(names) => write_list(names, out),
+            Self::Reach(reach) => reach.write(out),
+            Self::Copies(copies) => copies.write(out),
         }
     }
 
@@ -313,6 +330,8 @@ impl Part for Message {
             15 => Self::Have(reader.list()?),
             16 => Self::Withdraw(reader.list()?),
             17 => Self::CancelWant(Request::read(reader)?, reader.list()?),
+            18 => Self::Reach(Box::new(Reach::read(reader)?)),
+            19 => Self::Copies(Copies::read(reader)?),
             _ => return Err(FrameError::Malformed),
         })
     }
@@ -332,6 +351,8 @@ impl Part for Message {
             Self::Want(_, wants) => check_list(wants),
             Self::DontHave(_, names) | Self::CancelWant(_, names) => check_list(names),
             Self::Have(names) | Self::Withdraw(names) => check_list(names),
+            Self::Reach(reach) => reach.check(),
+            Self::Copies(copies) => copies.check(),
             Self::Token(_) | Self::Ping(_) | Self::Pong(_) | Self::Credit(..) | Self::Cancel(_) => {
                 Ok(())
             }

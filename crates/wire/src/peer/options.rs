@@ -14,6 +14,7 @@
 //! | 7 follow | nothing |
 //! | 8 digest | 1: 1 SHA-256, 2 SHA-512; the digest, 32 or 64 |
 //! | 9 towards | 4 or 16: the address of a router |
+//! | 10 elsewhere | nothing |
 
 use std::net::IpAddr;
 
@@ -27,6 +28,7 @@ const TO: u16 = 5;
 const FOLLOW: u16 = 7;
 const DIGEST: u16 = 8;
 const TOWARDS: u16 = 9;
+const ELSEWHERE: u16 = 10;
 
 const SHA256: u8 = 1;
 const SHA512: u8 = 2;
@@ -48,6 +50,9 @@ pub struct Options {
     /// The router that is said to have the object. Those on the way there look it up, pass the request on and keep
     /// the answer; that router answers from its store alone.
     pub towards: Option<IpAddr>,
+    /// The asker would go elsewhere: instead of forwarding the request, or of answering as the gateway, a node may
+    /// name routers that have the object and are no farther from the asker.
+    pub elsewhere: bool,
 }
 
 /// The method of a request whose response is passed on.
@@ -83,6 +88,7 @@ impl Options {
             (FOLLOW, self.follow.then(Vec::new)),
             (DIGEST, self.digest.as_ref().map(digest_bytes)),
             (TOWARDS, self.towards.map(address_bytes)),
+            (ELSEWHERE, self.elsewhere.then(Vec::new)),
         ]
         .into_iter()
         .filter_map(|(kind, value)| Some((kind, value?)))
@@ -109,6 +115,7 @@ impl Options {
             }
             TO => self.to = Some(NodeId(value.array()?)),
             FOLLOW => self.follow = true,
+            ELSEWHERE => self.elsewhere = true,
             DIGEST => {
                 self.digest = match value.byte()? {
                     SHA256 => Some(Digest::Sha256(value.array()?)),

@@ -7,9 +7,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use wire::peer::{
-    ByteRange, Call, Capability, ChunkHead, Connection, Field, Found, Gateway, Get, Head, Hello,
-    Introduction, Locate, Message, Opaque, Options, Outcome, Passed, Preamble, Request, Resume,
-    Router, Search, Selecting, Setup, Source, Want,
+    ByteRange, Call, Capability, ChunkHead, Connection, Copies, Cost, Field, Found, Gateway, Get,
+    Head, Hello, Introduction, Locate, Message, Opaque, Options, Outcome, Passed, Preamble, Reach,
+    Request, Resume, Router, Search, Selecting, Setup, Source, Want,
 };
 use wire::{ChunkId, Digest, Hint, NodeId, PublicKey, RecordId, Signature, Token};
 
@@ -57,7 +57,25 @@ pub fn message() -> impl Strategy<Value = Message> {
         request().prop_map(Message::Cancel),
         few(any::<[u8; 8]>().prop_map(Hint), Message::HELD_MAX).prop_map(Message::Have),
         few(any::<[u8; 8]>().prop_map(Hint), Message::HELD_MAX).prop_map(Message::Withdraw),
+        reach().prop_map(|reach| Message::Reach(Box::new(reach))),
+        copies().prop_map(Message::Copies),
     ]
+}
+
+fn reach() -> impl Strategy<Value = Reach> {
+    let path = (any::<IpAddr>(), any::<u32>()).prop_map(|(router, cost)| Cost { router, cost });
+    let id = any::<[u8; 16]>().prop_map(NodeId);
+    (id, any::<IpAddr>(), any::<u32>(), vec(path, 0..=Reach::PATHS_MAX))
+        .prop_map(|(id, address, gateway, paths)| Reach { id, address, gateway, paths })
+}
+
+fn copies() -> impl Strategy<Value = Copies> {
+    let names = || few(any::<[u8; 8]>().prop_map(Hint), Message::HELD_MAX);
+    (any::<IpAddr>(), names(), names())
+        .prop_filter("it says something", |(_, stored, evicted)| {
+            !(stored.is_empty() && evicted.is_empty())
+        })
+        .prop_map(|(router, stored, evicted)| Copies { router, stored, evicted })
 }
 
 pub fn introduction() -> impl Strategy<Value = Introduction> {
@@ -138,11 +156,11 @@ fn options() -> impl Strategy<Value = Options> {
     let passed = option::of((passed, option::of(range)));
     let to = option::of(any::<[u8; 16]>().prop_map(NodeId));
     let towards = option::of(any::<IpAddr>());
-    (passed, to, any::<bool>(), option::of(digest), towards).prop_map(
-        |(passed, to, follow, digest, towards)| {
+    (passed, to, any::<[bool; 2]>(), option::of(digest), towards).prop_map(
+        |(passed, to, [follow, elsewhere], digest, towards)| {
             let (passed, range) =
                 passed.map_or((None, None), |(method, range)| (Some(method), range));
-            Options { passed, range, to, follow, digest, towards }
+            Options { passed, range, to, follow, digest, towards, elsewhere }
         },
     )
 }

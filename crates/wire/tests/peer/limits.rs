@@ -1,9 +1,9 @@
 //! Frames that are refused, when received or about to be sent.
 
 use wire::peer::{
-    ByteRange, Call, Capability, ChunkHead, Envelope, Found, FrameError, Get, Hello, Introduction,
-    Locate, Message, Opaque, Outcome, Passed, Preamble, Received, Request, Router, Search, Source,
-    Want,
+    ByteRange, Call, Capability, ChunkHead, Copies, Cost, Envelope, Found, FrameError, Get, Hello,
+    Introduction, Locate, Message, Opaque, Outcome, Passed, Preamble, Reach, Received, Request,
+    Router, Search, Source, Want,
 };
 use wire::{ChunkId, Hint, NodeId, PublicKey, Signature, Token};
 
@@ -220,6 +220,23 @@ fn options_are_in_order_and_exact() {
 }
 
 #[test]
+fn copies_say_something_and_lists_are_bounded() {
+    let router = std::net::IpAddr::from([10, 0, 0, 7]);
+    let copies = |stored: usize| {
+        let stored = vec![Hint([1; 8]); stored];
+        Message::Copies(Copies { router, stored, evicted: Vec::new() })
+    };
+    edge(&copies(Message::HELD_MAX), &copies(Message::HELD_MAX + 1));
+    edge(&copies(1), &copies(0));
+    let reach = |paths: usize| {
+        let paths = vec![Cost { router, cost: 1 }; paths];
+        let id = NodeId([1; 16]);
+        Message::Reach(Box::new(Reach { id, address: router, gateway: 1, paths }))
+    };
+    edge(&reach(Reach::PATHS_MAX), &reach(Reach::PATHS_MAX + 1));
+}
+
+#[test]
 fn calls_are_exact() {
     let search = Search { boot: 1, sequence: 2 };
     let found = Call::Found(Found { search, holder: [10, 0, 0, 7].into(), hops: 3 });
@@ -256,7 +273,7 @@ fn envelopes_are_short_and_of_this_version() {
 
 #[test]
 fn what_later_versions_may_add() {
-    for kind in [0, 18, 255] {
+    for kind in [0, 20, 255] {
         assert_eq!(Message::receive(&[kind, 1, 2]), Ok(Received::UnknownType(kind)));
     }
     skipped(&[14, 1, 9, 9], Message::Cancel(REQUEST));
@@ -265,7 +282,7 @@ fn what_later_versions_may_add() {
     skipped(&[10, 1, 99], Message::End(REQUEST, Outcome::NotUnderstood));
     skipped(&[10, 1, 15, 3, 4], Message::End(REQUEST, Outcome::NotUnderstood));
     // Options that may be skipped.
-    skipped(&with_options(&[1, 10, 2, 1, 2]), asking(|_| {}));
+    skipped(&with_options(&[1, 12, 2, 1, 2]), asking(|_| {}));
     skipped(&with_options(&[2, 7, 0, 0x80, 2, 0]), asking(|ask| ask.options.follow = true));
     skipped(&with_options(&[1, 8, 2, 3, 0]), asking(|_| {})); // a digest of another kind
     // Options that may not: also values of a known one.

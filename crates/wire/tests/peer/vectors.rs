@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use wire::peer::{
-    ByteRange, Call, Capability, ChunkHead, Connection, Envelope, Found, Gateway, Get, Head, Hello,
-    Introduction, Locate, Message, Opaque, Options, Outcome, Passed, Preamble, Refusal, Request,
-    Resume, Router, Search, Setup, Source, VERSION, Want, segment_signed,
+    ByteRange, Call, Capability, ChunkHead, Connection, Copies, Cost, Envelope, Found, Gateway,
+    Get, Head, Hello, Introduction, Locate, Message, Opaque, Options, Outcome, Passed, Preamble,
+    Reach, Refusal, Request, Resume, Router, Search, Setup, Source, VERSION, Want, segment_signed,
 };
 use wire::{ChunkId, Digest, Hint, NodeId, ObjectKey, PublicKey, RecordId, Signature, Token};
 
@@ -147,9 +147,10 @@ fn options() {
         follow: true,
         digest: Some(Digest::Sha256([0x77; 32])),
         towards: Some([10, 0, 0, 7].into()),
+        elsewhere: true,
     };
     let expected = [
-        "06",             // six options
+        "07",             // seven options
         "010100",         // passed: GET
         "03040005ac02",   // range: between 5 and 300
         "0510",           // to:
@@ -158,6 +159,7 @@ fn options() {
         "082101",         // digest: SHA-256
         &"77".repeat(32),
         "09040a000007", // towards 10.0.0.7
+        "0a00",         // elsewhere
     ];
     with(all, &expected);
     let passed = Some(Passed::Head);
@@ -170,6 +172,26 @@ fn options() {
     with(long, &["01", "084102", &"88".repeat(64)]);
     let towards = Some(IpAddr::from([0x99; 16]));
     with(Options { towards, ..Options::default() }, &["01", "0910", &"99".repeat(16)]);
+}
+
+#[test]
+fn copies() {
+    let (near, far) = ([10, 0, 0, 7].into(), IpAddr::from([0x55; 16]));
+    let reach = Reach {
+        id: NodeId([0x11; 16]),
+        address: near,
+        gateway: 512,
+        paths: vec![Cost { router: far, cost: 256 }],
+    };
+    let expected = ["12", &"11".repeat(16), "010a000007", "8004", "0102", &"55".repeat(16), "8002"];
+    frozen(&Message::Reach(Box::new(reach)), expected);
+    let copies = Copies {
+        router: near,
+        stored: vec![Hint([0x22; 8]), Hint([0x33; 8])],
+        evicted: vec![Hint([0x44; 8])],
+    };
+    let names = ["02", &"22".repeat(8), &"33".repeat(8), "01", &"44".repeat(8)].concat();
+    frozen(&Message::Copies(copies), ["13", "010a000007", &names]);
 }
 
 #[test]

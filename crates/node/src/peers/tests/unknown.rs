@@ -36,7 +36,7 @@ fn unknown_messages_and_parts_are_skipped_and_counted() {
     let (mut net, ids) = met();
     let known = Message::Cancel(Request(9)).encode().expect("it is short");
     let longer = [&known[..], &[1, 2, 3]].concat();
-    for bytes in [&[200, 1, 2, 3][..], &[18], &longer] {
+    for bytes in [&[200, 1, 2, 3][..], &[20], &longer] {
         net.with(0, |peers, _| say_raw(peers, ids[1], bytes));
     }
     net.run(200);

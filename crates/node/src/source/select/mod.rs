@@ -5,15 +5,22 @@
 //! are applied before: what only the origin may get, peers that already have the request, peers
 //! tried before, and peers that do not answer. *How to add one:* docs/adding-a-scheme.md.
 
+mod auto;
 mod bcp;
+mod doubts;
+mod ghcp;
+mod ph_hints;
 mod ph_thcp;
 mod thcp;
 
+use crate::copies::Copies;
 use crate::input::{FetchId, MeshConfig};
 use crate::routes::Routes;
+use auto::Auto;
 use bcp::Bcp;
-pub use bcp::Counts;
 use bytes::Bytes;
+use ghcp::Ghcp;
+use ph_hints::PhHints;
 use ph_thcp::PhThcp;
 use std::net::{IpAddr, SocketAddr};
 use thcp::Thcp;
@@ -31,6 +38,10 @@ pub struct Query<'a> {
     pub per_hop: Option<bool>,
     /// The routes towards the gateway and to other routers.
     pub routes: &'a Routes,
+    /// Where copies are, as routers tell.
+    pub copies: &'a Copies,
+    /// The routers that were named for this request in place of an answer, the nearest first.
+    pub referred: Vec<IpAddr>,
     /// Whether a node may be asked.
     pub may: &'a dyn Fn(IpAddr) -> bool,
 }
@@ -76,6 +87,25 @@ pub enum Said {
     Known(FetchId),
 }
 
+/// What was counted of searches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Searches begun here.
+    pub searches: u64,
+    /// Searches after which another router than those on the way was asked.
+    pub located: u64,
+    /// Routers that were asked because of an answer, and did not help.
+    pub in_vain: u64,
+    /// Locates of others passed on.
+    pub passed_on: u64,
+    /// Locates of others not passed on, because too much air was used for them.
+    pub spared: u64,
+    /// Locates of others answered.
+    pub answered: u64,
+    /// Datagrams that could not be read, or were replayed.
+    pub refused: u64,
+}
+
 /// A scheme. Time, datagrams and queries come in; its output is polled after each.
 pub trait Select {
     /// The peer to ask, as far as is known. Called first at the beginning, and again after each
@@ -114,6 +144,16 @@ pub trait Select {
         None
     }
 
+    /// Whether the nodes that are asked may name others that have the object.
+    fn roams(&self) -> bool {
+        false
+    }
+
+    /// Whether it may find a peer for a request although there is no way to a gateway.
+    fn searches_without_way(&self) -> bool {
+        false
+    }
+
     /// What was counted, if the scheme searches.
     fn counts(&self) -> Counts {
         Counts::default()
@@ -126,6 +166,9 @@ pub fn of(config: &MeshConfig, seed: &[u8; 32]) -> Box<dyn Select> {
         Selection::Thcp => Box::new(Thcp),
         Selection::PhThcp => Box::new(PhThcp),
         Selection::Bcp | Selection::PhBcp => Box::new(Bcp::new(config, seed)),
+        Selection::Ghcp | Selection::PhGhcp => Box::new(Ghcp::new(config)),
+        Selection::Auto => Box::new(Auto::new(config, seed)),
+        Selection::PhHints => Box::<PhHints>::default(),
     }
 }
 

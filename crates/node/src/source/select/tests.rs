@@ -1,5 +1,6 @@
 use super::*;
-use crate::input::SearchConfig;
+use crate::copies::Copies;
+use crate::input::{SearchConfig, Squares};
 use crate::routes::{Exit, Interface, Route, RouteSource};
 
 const HOP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
@@ -10,6 +11,7 @@ pub fn config(selection: Selection) -> MeshConfig {
     MeshConfig {
         selection,
         search: SearchConfig::default(),
+        squares: Squares::default(),
         identity: [1; 32],
         key: None,
         gateways: Vec::new(),
@@ -34,7 +36,16 @@ fn asked(selection: Selection, per_hop: Option<bool>, may: &[IpAddr]) -> Answer 
     routes.set(Instant::ZERO, Exit::Mesh(route).into());
     let may = |address| may.contains(&address);
     let (id, key) = (FetchId(1), ObjectKey([0; 32]));
-    let query = Query { now: Instant::ZERO, id, key, per_hop, routes: &routes, may: &may };
+    let query = Query {
+        now: Instant::ZERO,
+        id,
+        key,
+        per_hop,
+        routes: &routes,
+        copies: &Copies::default(),
+        referred: Vec::new(),
+        may: &may,
+    };
     of(&config(selection), &[1; 32]).choose(&query)
 }
 

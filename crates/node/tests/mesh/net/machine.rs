@@ -17,6 +17,7 @@ use wire::{Date, Instant, PublicKey, Selection};
 pub struct Plan {
     pub selection: Selection,
     pub search: SearchConfig,
+    pub squares: node::Squares,
     /// Of each node; the seeds differ by the node's number.
     pub node: Options,
     /// How long a hop takes.
@@ -42,6 +43,7 @@ impl Default for Plan {
         Self {
             selection: Selection::PhThcp,
             search: SearchConfig::default(),
+            squares: node::Squares::default(),
             node: Options::default(),
             latency: Duration::from_millis(2),
             rate: 4_000_000,
@@ -78,6 +80,7 @@ impl Plan {
         MeshConfig {
             selection: self.selection,
             search: self.search,
+            squares: self.squares.clone(),
             identity: identity(self, node),
             key: self.key,
             gateways: if self.configured { vec![public_key(self, 0)] } else { Vec::new() },

@@ -85,14 +85,14 @@ impl Flood {
 
 impl Heard {
     fn is_new(&mut self, now: Instant, search: Search) -> bool {
-        let newer = search > self.newest;
-        if newer {
-            let same_boot = search.boot == self.newest.boot;
-            let steps = search.sequence.wrapping_sub(self.newest.sequence);
-            // The newest becomes one of those before, `steps` places back.
-            let moved = self.before.checked_shl(steps).unwrap_or(0);
-            let newest = 1_u64.checked_shl(steps - 1).filter(|_| steps > 0).unwrap_or(0);
-            self.before = if same_boot { moved | newest } else { 0 };
+        if search > self.newest {
+            // The newest becomes one of those before, `steps` places back; so do the others.
+            let steps = search.sequence.checked_sub(self.newest.sequence);
+            let steps = steps.filter(|_| search.boot == self.newest.boot);
+            self.before = steps.map_or(0, |steps| {
+                self.before.checked_shl(steps).unwrap_or(0)
+                    | 1_u64.checked_shl(steps - 1).unwrap_or(0)
+            });
             (self.newest, self.at) = (search, now);
             return true;
         }
@@ -136,9 +136,11 @@ mod tests {
     fn an_earlier_start_is_a_replay_until_the_router_is_forgotten() {
         let mut flood = Flood::default();
         assert!(flood.is_new(Instant::ZERO, &locate(5, 10)));
-        assert!(flood.is_new(Instant::ZERO, &locate(6, 0)));
+        assert!(flood.is_new(Instant::ZERO, &locate(6, 10)));
+        assert!(flood.is_new(Instant::ZERO, &locate(7, 10)), "the same number after another start");
+        assert!(flood.is_new(Instant::ZERO, &locate(8, 0)));
         assert!(!flood.is_new(Instant::ZERO, &locate(5, 11)));
-        assert!(!flood.is_new(Instant::ZERO, &locate(6, 0)));
+        assert!(!flood.is_new(Instant::ZERO, &locate(8, 0)));
         let later = Instant::ZERO + FORGET_AFTER + Duration::from_secs(1);
         assert!(flood.is_new(later, &locate(1, 0)));
         assert!(!flood.is_new(later, &locate(1, 0)));

@@ -7,19 +7,18 @@
 //! scheme; `searches.rs` has this router's own searches, `flood.rs` passes on those of others.
 
 mod chance;
-mod doubts;
 mod flood;
 mod mappings;
 mod seal;
 mod searches;
 mod timeout;
 
-use super::{Answer, Here, Query, Said, Select, on_the_way};
+use super::doubts::Doubts;
+use super::{Answer, Counts, Here, Query, Said, Select, on_the_way};
 use crate::input::{FetchId, Locating, MeshConfig};
 use crate::stock::name_of;
 use bytes::Bytes;
 use chance::Chance;
-use doubts::Doubts;
 use flood::Flood;
 use mappings::Mappings;
 use seal::Seal;
@@ -32,25 +31,8 @@ use wire::peer::{Call, Found, Locate, Setup};
 
 /// A locate goes this many hops beyond the gateway's distance (§4.2.2).
 const HOPS_BEYOND: u32 = 2;
-
-/// What was counted of searches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Searches begun here.
-    pub searches: u64,
-    /// Searches after which another router than those on the way was asked.
-    pub located: u64,
-    /// Routers that were asked because of an answer, and did not help.
-    pub in_vain: u64,
-    /// Locates of others passed on.
-    pub passed_on: u64,
-    /// Locates of others not passed on, because too much air was used for them.
-    pub spared: u64,
-    /// Locates of others answered.
-    pub answered: u64,
-    /// Datagrams that could not be read, or were replayed.
-    pub refused: u64,
-}
+/// The gateway's distance, where it is unknown.
+const HOPS_UNKNOWN: u32 = 6;
 
 /// The scheme; see the module.
 pub struct Bcp {
@@ -112,7 +94,12 @@ impl Bcp {
 
     /// Whether a search makes sense: this router has an address to answer to, and the gateway is elsewhere.
     fn may_search(&self, query: &Query<'_>) -> bool {
-        query.routes.own_address().is_some() && query.routes.hops().is_some_and(|hops| hops > 0)
+        query.routes.own_address().is_some() && !query.routes.is_gateway()
+    }
+
+    /// Whether there was a search for a request.
+    pub fn has(&self, id: FetchId) -> bool {
+        self.searches.way(id) != Way::Unknown
     }
 
     fn send(&mut self, to: IpAddr, call: Call) {
@@ -187,11 +174,12 @@ impl Select for Bcp {
 
     fn begin(&mut self, here: &Here<'_>, query: &Query<'_>) {
         let routes = here.routes;
-        let Some((origin, hops)) = routes.own_address().zip(routes.hops()) else { return };
+        let Some(origin) = routes.own_address() else { return };
         self.counts.searches += 1;
         let name = name_of(&query.key);
         let search = self.searches.begin(here, query.id, name, self.clock.timeout());
-        let ttl = u8::try_from(hops + HOPS_BEYOND).unwrap_or(u8::MAX);
+        let ttl =
+            u8::try_from(routes.hops().unwrap_or(HOPS_UNKNOWN) + HOPS_BEYOND).unwrap_or(u8::MAX);
         self.broadcast(Locate { origin, search, name, ttl, hops: 1 });
     }
 

@@ -1,8 +1,7 @@
 //! This router's own searches.
 
-use super::doubts::Doubts;
 use crate::input::FetchId;
-use crate::routes::Routes;
+use crate::source::select::doubts::Doubts;
 use crate::source::select::{Answer, Here, Query};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,8 +13,6 @@ use wire::{Hint, Instant};
 const SEARCHES_MAX: usize = 256;
 /// The most answers to one search.
 const HOLDERS_MAX: usize = 32;
-/// The cost of a hop, where only hops are known: babeld's on a wireless link without losses.
-const COST_OF_HOP: u32 = 256;
 
 /// The searches, by the request that they are for, until it ends.
 #[derive(Debug, Default)]
@@ -126,7 +123,7 @@ impl Searches {
         };
         self.last = Some(search);
         let (began, until) = (here.now, here.now + timeout);
-        let gateway = here.routes.gateway().and_then(|gateway| cost(here.routes, gateway, None));
+        let gateway = here.routes.gateway().and_then(|gateway| here.routes.cost(gateway, None));
         let searching = Searching {
             search,
             name,
@@ -148,7 +145,7 @@ impl Searches {
         };
         let is_known = searching.holders.iter().any(|it| it.at == found.holder);
         let is_ours = here.routes.own_address() == Some(found.holder);
-        let Some(cost) = cost(here.routes, found.holder, Some(found.hops)) else { return };
+        let Some(cost) = here.routes.cost(found.holder, Some(found.hops)) else { return };
         if !is_known && !is_ours && searching.holders.len() < HOLDERS_MAX {
             let after = here.now - searching.began;
             searching.holders.push(Holder { at: found.holder, cost, after });
@@ -230,11 +227,4 @@ impl Searches {
         let founds = holders.into_iter().map(|it| (it.after, it.cost)).collect();
         Some(Past { founds, gateway, fetched, helped })
     }
-}
-
-/// What it costs to ask a router. A locate that came this many hops counts where no path is known.
-fn cost(routes: &Routes, router: IpAddr, located: Option<u8>) -> Option<u32> {
-    let path = routes.path_to(router);
-    let hops = path.and_then(|path| path.hops).or(located.map(u32::from));
-    path.and_then(|path| path.metric).or(hops.map(|hops| hops.saturating_mul(COST_OF_HOP)))
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::copies::Copies;
 use crate::input::{Locating, SearchConfig};
 use crate::routes::{Exit, Interface, Path, Route, RouteSource, RouteTable, Routes};
 use crate::source::select::tests::config;
@@ -43,7 +44,10 @@ impl Bench {
             source: RouteSource::Config,
         });
         let mut routes = Routes::default();
-        routes.set(Instant::ZERO, RouteTable { exit, paths: paths.into_iter().collect() });
+        routes.set(
+            Instant::ZERO,
+            RouteTable { exit, paths: paths.into_iter().collect(), stopped: None },
+        );
         let bcp = Bcp::new(&MeshConfig { search, ..config(selection) }, &[1; 32]);
         Self { bcp, routes, now: Instant::ZERO, has: Vec::new() }
     }
@@ -64,7 +68,16 @@ impl Bench {
         act: impl FnOnce(&mut Bcp, &Here<'_>, &Query<'_>) -> T,
     ) -> T {
         let (now, routes) = (self.now, self.routes.clone());
-        let query = Query { now, id, key: KEY, per_hop: None, routes: &routes, may: &|_| true };
+        let query = Query {
+            now,
+            id,
+            key: KEY,
+            per_hop: None,
+            routes: &routes,
+            copies: &Copies::default(),
+            referred: Vec::new(),
+            may: &|_| true,
+        };
         self.with(|bcp, here| act(bcp, here, &query))
     }
 
@@ -201,7 +214,16 @@ fn a_peer_that_asks_has_searched_itself() {
     let routes = bench.routes.clone();
     let choice = bench.with(|bcp, here| {
         let (now, per_hop) = (here.now, Some(true));
-        bcp.choose(&Query { now, id: ID, key: KEY, per_hop, routes: &routes, may: &|_| true })
+        bcp.choose(&Query {
+            now,
+            id: ID,
+            key: KEY,
+            per_hop,
+            routes: &routes,
+            copies: &Copies::default(),
+            referred: Vec::new(),
+            may: &|_| true,
+        })
     });
     assert_eq!(choice, Answer::Found(HOP));
 }
