@@ -34,6 +34,8 @@ pub enum Scheme {
     Auto,
     /// As [`Scheme::PhThcp`], and every router keeps what it overhears (Ditto §3).
     Ditto,
+    /// As [`Scheme::Auto`], and every router keeps what it overhears.
+    AutoDitto,
 }
 
 /// How a router selects the peer that it asks for what it does not hold.
@@ -78,7 +80,7 @@ pub struct ParseSchemeError;
 
 impl Scheme {
     /// All of them, ordered by the number of caches.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::EndToEnd,
         Self::Default,
         Self::Thcp,
@@ -90,6 +92,7 @@ impl Scheme {
         Self::PhHints,
         Self::Auto,
         Self::Ditto,
+        Self::AutoDitto,
     ];
 
     /// Its name on command lines and in results.
@@ -106,6 +109,7 @@ impl Scheme {
             Self::PhHints => Selection::PhHints.name(),
             Self::Auto => Selection::Auto.name(),
             Self::Ditto => "ditto",
+            Self::AutoDitto => "auto-ditto",
         }
     }
 
@@ -139,6 +143,9 @@ impl Scheme {
             Self::Ditto => {
                 "As ph-thcp, and every router keeps what it overhears on its monitor interface"
             }
+            Self::AutoDitto => {
+                "As auto, and every router keeps what it overhears on its monitor interface"
+            }
         }
     }
 
@@ -152,7 +159,7 @@ impl Scheme {
             Self::Ghcp => Some(Selection::Ghcp),
             Self::PhGhcp => Some(Selection::PhGhcp),
             Self::PhHints => Some(Selection::PhHints),
-            Self::Auto => Some(Selection::Auto),
+            Self::Auto | Self::AutoDitto => Some(Selection::Auto),
             Self::PhThcp | Self::Ditto => Some(Selection::PhThcp),
         }
     }
@@ -170,13 +177,14 @@ impl Scheme {
             | Self::PhGhcp
             | Self::PhHints
             | Self::Auto
-            | Self::Ditto => Some(Interception::AccessRouters),
+            | Self::Ditto
+            | Self::AutoDitto => Some(Interception::AccessRouters),
         }
     }
 
     /// Whether routers overhear what their neighbours send to each other.
     pub fn overhears(self) -> bool {
-        self == Self::Ditto
+        matches!(self, Self::Ditto | Self::AutoDitto)
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "told",
     "redirects",
     "located",
-    "in_vain_percent",
+    "in_vain",
 ];
 /// The size of stores that hardly evict, in KB.
 const LARGE_KB: &str = "65536";
@@ -247,7 +247,7 @@ fn of_searches(browsed: &Browsed) -> Vec<f64> {
         hinted.told as f64 / all,
         hinted.redirects as f64 / all,
         hinted.located as f64 / all,
-        100.0 * hinted.in_vain as f64 / hinted.located.max(1) as f64,
+        hinted.in_vain as f64 / all,
     ]
 }
 
