@@ -224,12 +224,15 @@ fn check_key(wrong: &mut ConfigError, source: Source<'_>, table: &str, key: &str
     }
 }
 
+/// The known word that was probably meant.
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let (distance, near) = known.map(|known| (osa_distance(word, known), known)).min()?;
+    (distance <= (word.len() / 3).max(1)).then_some(near)
+}
+
 /// Suggests the nearest key of the table, else the same key in another table, else lists all keys.
 fn advice(table: &str, known: &[&str], key: &str) -> String {
-    let near = known.iter().map(|known| (osa_distance(key, known), known)).min();
-    if let Some((distance, near)) = near
-        && distance <= (key.len() / 3).max(1)
-    {
+    if let Some(near) = nearest(key, known.iter().copied()) {
         return format!("did you mean `{near}`?");
     }
     let elsewhere = KEYS.iter().find(|(other, keys)| *other != table && keys.contains(&key));
