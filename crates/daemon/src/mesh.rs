@@ -1,11 +1,12 @@
 //! The daemon's part in a mesh: the engine's settings, the route to the gateway, the listeners for
-//! peers.
+//! peers, the datagrams of searches.
 
-use crate::config::Config;
+use crate::config::{Config, Mesh};
 use crate::driver::Driver;
 use crate::identity::Identity;
 use crate::observe::Observer;
 use crate::status::sealing;
+use host::datagrams::{Datagrams, Receiver};
 use host::peers::PeerListener;
 use host::routing::Routing;
 use node::{Input, RouteTable};
@@ -87,4 +88,21 @@ pub fn accept_peers(config: &Config, driver: &Driver) -> Vec<AbortHandle> {
         spawn_local(driver.links().clone().accept(port, driver.clone())).abort_handle()
     };
     config.mesh.interfaces.iter().map(accept).collect()
+}
+
+/// Datagrams on each of the mesh's interfaces. Under a scheme that sends none the port stays closed.
+pub fn datagrams(config: &Config) -> Option<(Datagrams, Vec<Receiver>)> {
+    let Mesh { interfaces, selection, port, .. } = &config.mesh;
+    let needs_them = !interfaces.is_empty() && selection.leaves_the_way();
+    needs_them.then(|| Datagrams::new(interfaces, *port))
+}
+
+/// Gives the engine what arrives. Returns the handles of the tasks, with which the caller can stop them.
+pub fn receive(receivers: Vec<Receiver>, driver: &Driver) -> Vec<AbortHandle> {
+    let receive = |receiver: Receiver| {
+        let driver = driver.clone();
+        let tell = move |from, bytes| driver.feed(Input::Datagram(from, bytes));
+        spawn_local(receiver.run(tell)).abort_handle()
+    };
+    receivers.into_iter().map(receive).collect()
 }
