@@ -6,10 +6,10 @@ use crate::driver::Driver;
 use crate::identity::Identity;
 use crate::observe::Observer;
 use crate::status::sealing;
-use host::datagrams::{Datagrams, Receiver};
+use host::datagrams::{Datagrams, Receiver, source_towards};
 use host::peers::PeerListener;
 use host::routing::Routing;
-use node::{Input, RouteTable};
+use node::{Exit, Input, RouteTable};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, spawn_local};
@@ -61,13 +61,23 @@ pub async fn follow_routes(config: &Config, driver: &Driver, observer: &Observer
 
 async fn tell_routes(driver: Driver, mut routes: watch::Receiver<RouteTable>) {
     loop {
-        let table = routes.borrow_and_update().clone();
+        let table = with_own_address(routes.borrow_and_update().clone());
         driver.pool().follow(&table.exit);
         driver.feed(Input::Routes(table));
         if routes.changed().await.is_err() {
             return;
         }
     }
+}
+
+/// Adds this router's address in the mesh where no routing daemon tells it: the one from which the kernel would send to
+/// the gateway.
+fn with_own_address(mut table: RouteTable) -> RouteTable {
+    if let Exit::Mesh(route) = &mut table.exit {
+        let towards = route.gateway.unwrap_or(route.next_hop);
+        route.address = route.address.or_else(|| source_towards(towards));
+    }
+    table
 }
 
 /// Logs whether chunks are sealed. Without a mesh it logs nothing, because no radio can hear chunks.
@@ -105,4 +115,29 @@ pub fn receive(receivers: Vec<Receiver>, driver: &Driver) -> Vec<AbortHandle> {
         spawn_local(receiver.run(tell)).abort_handle()
     };
     receivers.into_iter().map(receive).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node::{Interface, Route, RouteSource};
+    use std::net::IpAddr;
+
+    #[test]
+    fn a_router_without_babeld_knows_its_address_by_its_route() {
+        let of = |gateway: Option<IpAddr>, address: Option<IpAddr>| {
+            let interface = Interface { name: "lo".into(), index: 1 };
+            let next_hop = [127, 0, 0, 8].into();
+            let (metric, hops, source) = (None, None, RouteSource::Config);
+            let route = Route { next_hop, interface, gateway, metric, hops, address, source };
+            with_own_address(Exit::Mesh(route).into()).exit.own_address()
+        };
+        let (here, told) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([10, 77, 0, 7]));
+        assert_eq!(of(None, Some(told)), Some(told));
+        assert_eq!(
+            (of(None, None), of(Some([127, 0, 0, 9].into()), None)),
+            (Some(here), Some(here))
+        );
+        assert_eq!(with_own_address(RouteTable::default()), RouteTable::default());
+    }
 }
