@@ -25,7 +25,7 @@ pub fn engine_config(
     mesh.routing()?;
     Some(node::MeshConfig {
         selection: mesh.selection,
-        search: node::SearchConfig::default(),
+        search: config.experiment.search,
         identity: identity?.seed,
         key: mesh.key.as_ref().map(|key| key.for_peers()),
         gateways: mesh.gateways.clone(),

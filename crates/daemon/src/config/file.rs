@@ -125,6 +125,9 @@ pub struct Experiment {
     pub halves: Option<Spanned<String>>,
     pub heads: Option<Spanned<String>>,
     pub cancel: Option<Spanned<String>>,
+    pub locate: Option<Spanned<String>>,
+    #[serde(rename = "search-timeout")]
+    pub search_timeout: Option<Spanned<String>>,
 }
 
 const TOP: [&str; 16] = [
@@ -149,6 +152,9 @@ const TOP: [&str; 16] = [
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
+const EXPERIMENT: [&str; 8] =
+    ["paper", "units", "streams", "halves", "heads", "cancel", "locate", "search-timeout"];
+
 /// Every key, by table; the keys of the first entry are outside any table.
 pub const KEYS: [(&str, &[&str]); 11] = [
     ("", &TOP),
@@ -161,7 +167,7 @@ pub const KEYS: [(&str, &[&str]); 11] = [
     ("uplink", &["far", "far-key"]),
     ("metrics", &["listen"]),
     ("ledger", &["hosts"]),
-    ("experiment", &["paper", "units", "streams", "halves", "heads", "cancel"]),
+    ("experiment", &EXPERIMENT),
 ];
 
 /// A text and its name, so that errors can name the place.
