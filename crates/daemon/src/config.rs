@@ -487,8 +487,11 @@ impl Reader<'_> {
         let found = words.iter().find(|(word, _)| word == text.get_ref());
         if found.is_none() {
             let known: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-            let known = known.join(" or ");
-            self.complain(text, &format!("{:?} {is_none}: {known}", text.get_ref()));
+            let advice = match file::nearest(text.get_ref(), words.iter().map(|(word, _)| *word)) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => known.join(" or "),
+            };
+            self.complain(text, &format!("{:?} {is_none}: {advice}", text.get_ref()));
         }
         found.map(|(_, value)| *value)
     }

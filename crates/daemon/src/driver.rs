@@ -12,6 +12,7 @@ use crate::{clients, engine_log, origins};
 use bytes::Bytes;
 use classes::Reach;
 use host::clock::Clock;
+use host::datagrams::Datagrams;
 use host::origin::Pool;
 use host::traffic::{Metered, Traffic};
 use hyper::StatusCode;
@@ -44,14 +45,23 @@ struct Inner {
     armed: Cell<Option<wire::Instant>>,
     /// Tells the timer task that the engine needs to be woken earlier.
     rearm: Notify,
-    pub pool: Pool,
-    limit: Rc<ConnectionLimit>,
+    network: Network,
     links: Links,
-    /// The pair of the uplink, if it has a far end.
-    uplink: Option<Uplink>,
     /// What a mirror's paths stand for.
     reach: Reach,
     pub relayed: Cell<u64>,
+}
+
+/// What connects the driver with others.
+pub struct Network {
+    /// Connections to origins.
+    pub pool: Pool,
+    /// Counts the connections of clients.
+    pub limit: Rc<ConnectionLimit>,
+    /// The pair of the uplink, if it has a far end.
+    pub uplink: Option<Uplink>,
+    /// Datagrams to other routers, if the scheme sends any.
+    pub datagrams: Option<Datagrams>,
 }
 
 struct State {
@@ -108,16 +118,8 @@ pub enum End {
 }
 
 impl Driver {
-    /// Drives the engine `node` of the router `name`; `limit` counts the connections of its clients.
-    pub fn new(
-        mut node: Node,
-        reach: Reach,
-        name: String,
-        disk: Disk,
-        pool: Pool,
-        limit: Rc<ConnectionLimit>,
-        uplink: Option<Uplink>,
-    ) -> Self {
+    /// Drives the engine `node` of the router `name`.
+    pub fn new(mut node: Node, reach: Reach, name: String, disk: Disk, network: Network) -> Self {
         engine_log::start(node.events());
         let state = State {
             node,
@@ -133,10 +135,8 @@ impl Driver {
             state: RefCell::new(state),
             armed: Cell::new(None),
             rearm: Notify::new(),
-            links: Links::new(pool.dialler().traffic().clone()),
-            pool,
-            limit,
-            uplink,
+            links: Links::new(network.pool.dialler().traffic().clone()),
+            network,
             reach,
             relayed: Cell::new(0),
         }))
@@ -224,12 +224,17 @@ impl Driver {
 
     /// The pool of connections to origins.
     pub fn pool(&self) -> &Pool {
-        &self.0.pool
+        &self.0.network.pool
     }
 
     /// The limit of clients' connections.
     pub fn limit(&self) -> &Rc<ConnectionLimit> {
-        &self.0.limit
+        &self.0.network.limit
+    }
+
+    /// Datagrams to other routers, if the scheme sends any.
+    pub fn datagrams(&self) -> Option<&Datagrams> {
+        self.0.network.datagrams.as_ref()
     }
 
     /// The links to peers.
@@ -290,7 +295,7 @@ impl Driver {
 
     /// The pair of the uplink, if it has a far end.
     pub fn pair(&self) -> Option<&Uplink> {
-        self.0.uplink.as_ref()
+        self.0.network.uplink.as_ref()
     }
 
     fn perform(&self, state: &mut State, output: Output) {
@@ -302,8 +307,10 @@ impl Driver {
                 state.pending.extend(state.disk.perform(output).map(Input::Store));
             }
             Output::Name(host, client) => self.resolve(host, client),
-            // No engine sends datagrams yet, and no socket exists for them.
-            Output::Datagram(..) | Output::Broadcast(_) => {}
+            Output::Datagram(to, bytes) => {
+                self.datagrams().iter().for_each(|it| it.send(to, &bytes))
+            }
+            Output::Broadcast(bytes) => self.datagrams().iter().for_each(|it| it.broadcast(&bytes)),
             Output::Notice(text) => tracing::warn!("{text}"),
         }
     }
@@ -334,7 +341,7 @@ impl Driver {
     }
 
     fn at_origin(&self, state: &mut State, output: OriginOutput) {
-        if let Some(uplink) = &self.0.uplink
+        if let Some(uplink) = self.pair()
             && uplink.takes(&output)
         {
             return self.by_pair(uplink, state, output);
@@ -404,7 +411,7 @@ impl Driver {
 
 impl Feed for Driver {
     fn uplink(&self, input: NearInput) {
-        if let Some(uplink) = &self.0.uplink {
+        if let Some(uplink) = self.pair() {
             let outcome = uplink.feed(self, input);
             self.apply(outcome);
         }
@@ -420,7 +427,7 @@ impl Feed for Driver {
     }
 
     fn traffic(&self) -> &Traffic {
-        self.0.pool.dialler().traffic()
+        self.pool().dialler().traffic()
     }
 }
 

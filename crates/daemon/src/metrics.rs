@@ -137,6 +137,7 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
     let report = &status.report;
     let not_stored = NotStored::ALL.map(|it| (it.name(), report.not_stored.get(it)));
     let not_stored = not_stored.iter().map(|(name, it)| (*name, it));
+    let datagrams = status.datagrams.iter().map(|it| ("", it));
     let overhear = status.overhear.iter().map(|it| ("", &it.counts));
     let uplink = status.uplink.iter().map(|it| ("", &it.counts));
     let peers = peers.iter().map(|it| (name_of(it, peers), it));
@@ -145,6 +146,7 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
         Table::one(None, &Standing::of(status)),
         Table::one(Some("."), &status.process),
         Table::one(Some(".clients"), &status.clients),
+        Table::of(Some(".datagrams"), None, datagrams),
         Table::of(Some(".overhear"), None, overhear),
         Table::of(Some(".uplink.counts"), None, uplink),
         Table::one(Some(".report"), report),

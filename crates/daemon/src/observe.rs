@@ -12,6 +12,7 @@ use crate::status::{
     Clients, Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
 };
 use crate::uplink::Uplink;
+use host::datagrams::Datagrams;
 use host::intercept::missing_interfaces;
 use hyper::body::Incoming;
 use node::{Audience, PutError, Record, RouteTable, Row, Target};
@@ -165,6 +166,7 @@ impl Observed for Observer {
             },
             route: self.route(),
             mesh: self.mesh(),
+            datagrams: self.driver.datagrams().map(Datagrams::counts),
             overhear: self.overhear(),
             uplink: self.driver.pair().map(Uplink::line),
             store: Store {

@@ -44,7 +44,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 40] = [
+const KEYS: [Key; 42] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -85,6 +85,8 @@ const KEYS: [Key; 40] = [
     fixed!("[experiment] halves", experiment.overhear.repairs),
     fixed!("[experiment] heads", experiment.overhear.guesses_heads),
     fixed!("[experiment] cancel", experiment.overhear.cancels),
+    fixed!("[experiment] locate", experiment.search.locating),
+    fixed!("[experiment] search-timeout", experiment.search.timeout),
 ];
 
 /// The names of the settings that a reload found changed.

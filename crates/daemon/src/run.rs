@@ -15,7 +15,7 @@ use crate::connections::ConnectionLimit;
 use crate::control::{self, ControlError};
 use crate::disk::{self, Disk};
 use crate::drain::drain;
-use crate::driver::Driver;
+use crate::driver::{Driver, Network};
 use crate::entropy;
 use crate::identity::Identity;
 use crate::keeper::Keeper;
@@ -35,6 +35,7 @@ use node::{Input, Node, StoreInput};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
+use store::Recovery;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
@@ -90,14 +91,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     say_panics();
     let (disk, index, recovery) = Disk::open(&config.store, &answers)?;
     if disk.trouble().is_none() {
-        tracing::info!(
-            units = recovery.units,
-            segments = recovery.segments,
-            index_bytes = index.report().index_bytes,
-            dropped_units = recovery.dropped_units,
-            dropped_segments = recovery.dropped_segments,
-            "the store is open"
-        );
+        say_store(&recovery, index.report().index_bytes);
     }
     abort_on_panic();
     let is_known = config.mesh.routing().is_some() || config.uplink.far.is_some();
@@ -112,7 +106,9 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let dialler = Dialler::new(access(&config), egress.clone(), Traffic::default());
     let pool = Pool::new(dialler, Some(Tls::of_system()));
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
-    let driver = Driver::new(engine, reach, config.name.clone(), disk, pool, limit, pair.clone());
+    let (datagrams, receivers) = mesh::datagrams(&config).unzip();
+    let network = Network { pool, limit, uplink: pair.clone(), datagrams };
+    let driver = Driver::new(engine, reach, config.name.clone(), disk, network);
     if let Some((pair, results)) = pair.zip(results) {
         spawn_local(pair.run(driver.clone(), results));
     }
@@ -133,6 +129,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     }
     let mut accepting = listeners.serve(&driver, &observer);
     accepting.extend(mesh::accept_peers(&config, &driver));
+    accepting.extend(mesh::receive(receivers.unwrap_or_default(), &driver));
     let addresses = &observer.addresses;
     let mirrors = config.mirror.listen.as_slice();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, ?mirrors, "ready");
@@ -154,6 +151,17 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     driver.with_disk(Disk::finish);
     tracing::info!("stopped");
     Ok(())
+}
+
+fn say_store(recovery: &Recovery, index_bytes: u64) {
+    tracing::info!(
+        units = recovery.units,
+        segments = recovery.segments,
+        index_bytes,
+        dropped_units = recovery.dropped_units,
+        dropped_segments = recovery.dropped_segments,
+        "the store is open"
+    );
 }
 
 fn engine_config(

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::ledger::Summary;
+use host::datagrams::DatagramCounts;
 use host::intercept::ForwardedBytes;
 use host::traffic::WireBytes;
 use node::Report;
@@ -51,6 +52,9 @@ pub struct Status {
     /// This node's identity and settings in the mesh; `null` without a mesh.
     #[serde(default)]
     pub mesh: Option<Mesh>,
+    /// Datagrams of searches; `null` unless the scheme searches.
+    #[serde(default)]
+    pub datagrams: Option<DatagramCounts>,
     /// Overhearing; `null` if it is off.
     #[serde(default)]
     pub overhear: Option<Overhear>,

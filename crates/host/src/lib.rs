@@ -5,7 +5,7 @@
 //! [`screened`] checks their bytes before a parser sees them; [`origin`] sends requests to origins;
 //! [`tls`] verifies them; [`splice`] joins connections that are only relayed; [`intercept`] sets the rules that bring
 //! clients here; [`egress`] knows which interfaces lead out; [`routing`] follows the route to the
-//! gateway; [`peers`] connects to other nodes; [`pair`] to the far end of the uplink; [`capture`] overhears what they send to each other; [`traffic`] counts what crosses the wire.
+//! gateway; [`peers`] connects to other nodes, and [`datagrams`] searches among them; [`pair`] to the far end of the uplink; [`capture`] overhears what they send to each other; [`traffic`] counts what crosses the wire.
 //! *Who calls it:* the daemon's loop. *What it never does:* decide anything about a request. *Where
 //! to start:* `listen.rs`.
 
@@ -13,6 +13,7 @@ pub mod capture;
 pub mod client;
 pub mod clock;
 pub mod content;
+pub mod datagrams;
 pub mod dial;
 pub mod egress;
 pub mod intercept;

@@ -170,7 +170,7 @@ fn settle(stream: &TcpStream) {
 }
 
 /// Converts IPv4-mapped addresses, which dual-stack sockets report, to IPv4.
-fn plain(peer: SocketAddr) -> SocketAddr {
+pub(crate) fn plain(peer: SocketAddr) -> SocketAddr {
     match peer.ip().to_canonical() {
         IpAddr::V4(v4) => (v4, peer.port()).into(),
         IpAddr::V6(_) => peer,

@@ -123,6 +123,36 @@ fn clients_that_ask_at_one_time_share_what_comes() {
     world.nothing_is_left();
 }
 
+/// A ring: `far` is two hops from the gateway, and so is `beside`, a neighbour on the other branch.
+const RING: &str = "gateway = 'gate'\nbytes = 100_000\nreceivers = ['beside', 'far']\n\
+    range_m = 110\ncarrier_sense_m = 250\n\
+    [routers]\ngate = [0, 0]\nleft = [-80, 60]\nfar = [-50, 150]\n\
+    beside = [50, 150]\nright = [80, 60]\n";
+
+#[test]
+fn with_ph_bcp_a_neighbour_on_another_branch_is_asked() {
+    if !can_run("with_ph_bcp_a_neighbour_on_another_branch_is_asked") {
+        return;
+    }
+    let world = World::new();
+    fs::write(world.path("ring.toml"), RING).expect("it can be written");
+    let ring = ["run", "./ring.toml", "--json", "-", "--set"];
+    // A busy machine may need more than the usual 25 ms.
+    let patient = [&ring[..], &["search_timeout_ms=500", "--scheme"]].concat();
+    for more in [&["ph-bcp"][..], &["bcp"], &["ph-bcp", "--set", "locate=paper"]] {
+        let result = run(&world, &[&patient[..], more].concat());
+        assert_eq!(sources(&result), ["origin", "remote"], "{more:?}");
+        let (uplink, air) = crossings(&result);
+        // The second copy does not come from the gateway.
+        assert!((1.0..1.2).contains(&uplink) && (1.0..1.5).contains(&air), "{more:?} {result:#}");
+    }
+    // Along the way it would.
+    let along = ["search_timeout_ms=adaptive", "--scheme", "ph-thcp"];
+    let result = run(&world, &[&ring[..], &along].concat());
+    assert_eq!(sources(&result), ["origin", "gateway"]);
+    world.nothing_is_left();
+}
+
 /// How many of a transfer's bytes were overheard, in complete and in incomplete units.
 fn overheard(transfer: &Value) -> f64 {
     let of = |source: &str| transfer["bytes_by_source"][source].as_f64().unwrap_or(0.0);

@@ -8,7 +8,9 @@ use classes::Reach;
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Entry, Location, SegmentId};
@@ -153,9 +155,50 @@ impl Default for SearchConfig {
     }
 }
 
+impl Locating {
+    /// How long routers remember where an object is, if nothing else is said: long enough for a page, and shorter
+    /// than most pages stay fresh.
+    pub const REFRESH: Duration = Duration::from_secs(300);
+}
+
 impl SearchTimeout {
+    /// The longest that answers are awaited. A search must end well before the node gives it up.
+    pub const MAX: Duration = Duration::from_secs(1);
+
     /// The paper's best (MeshCache §6.2.2, figure 8).
     pub const PAPER: Duration = Duration::from_millis(25);
+
+    /// The word for [`Self::Adaptive`].
+    pub const ADAPTIVE: &str = "adaptive";
+}
+
+/// The text is no search timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no search timeout")]
+pub struct ParseSearchTimeoutError;
+
+/// As configurations have it: milliseconds, like `25ms`, or a word.
+impl fmt::Display for SearchTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(fixed) => write!(f, "{}ms", fixed.as_millis()),
+            Self::Adaptive => f.write_str(Self::ADAPTIVE),
+        }
+    }
+}
+
+impl FromStr for SearchTimeout {
+    type Err = ParseSearchTimeoutError;
+
+    fn from_str(text: &str) -> Result<Self, ParseSearchTimeoutError> {
+        if text == Self::ADAPTIVE {
+            return Ok(Self::Adaptive);
+        }
+        let number = text.strip_suffix("ms").and_then(|number| number.trim_end().parse().ok());
+        let fixed = Duration::from_millis(number.ok_or(ParseSearchTimeoutError)?);
+        let is_sound = !fixed.is_zero() && fixed <= Self::MAX;
+        is_sound.then_some(Self::Fixed(fixed)).ok_or(ParseSearchTimeoutError)
+    }
 }
 
 /// Settings for overhearing.

@@ -35,6 +35,8 @@ pub enum Unit {
     Frames,
     /// TCP segments.
     Segments,
+    /// UDP datagrams.
+    Datagrams,
     /// Files of the store, each with many chunks.
     Files,
     /// TCP flows.

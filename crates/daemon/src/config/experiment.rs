@@ -4,7 +4,7 @@
 use std::fmt;
 
 use content::Profile;
-use node::overhear;
+use node::{Locating, SearchConfig, SearchTimeout, overhear};
 use toml::Spanned;
 use wire::Paper;
 
@@ -19,11 +19,14 @@ pub struct Experiment {
     pub units: &'static Profile,
     /// How overheard bytes are used.
     pub overhear: overhear::Options,
+    /// How copies off the way are searched, under the schemes that do.
+    pub search: SearchConfig,
 }
 
 impl Default for Experiment {
     fn default() -> Self {
-        Self { paper: None, units: Profile::DEFAULT, overhear: overhear::Options::default() }
+        let (overhear, search) = (overhear::Options::default(), SearchConfig::default());
+        Self { paper: None, units: Profile::DEFAULT, overhear, search }
     }
 }
 
@@ -36,6 +39,9 @@ const HALVES: [(&str, bool); 2] = [("repaired", true), ("dropped", false)];
 const HEADS: [(&str, bool); 2] = [("guessed", true), ("needed", false)];
 /// Whether the request for a unit is cancelled if the unit is overheard first.
 const CANCEL: [(&str, bool); 2] = [("on", true), ("off", false)];
+/// Whether a request says which router was found, or the routers on the way are told before.
+const LOCATE: [(&str, Locating); 2] =
+    [("ours", Locating::Ours), ("paper", Locating::Paper { refresh: Locating::REFRESH })];
 
 /// One line: the settings that differ from the default.
 impl fmt::Display for Experiment {
@@ -47,12 +53,16 @@ impl fmt::Display for Experiment {
             ("halves", word(&HALVES, &overhear.repairs)),
             ("heads", word(&HEADS, &overhear.guesses_heads)),
             ("cancel", word(&CANCEL, &overhear.cancels)),
+            ("locate", word(&LOCATE, &self.search.locating)),
         ];
         if let Some(paper) = self.paper {
             write!(f, "paper {paper}, ")?;
         }
         let mut changed = words.iter().filter(|(_, it)| !it.is_default);
         changed.try_for_each(|(key, it)| write!(f, "{key} {}, ", it.word))?;
+        if self.search.timeout != SearchConfig::default().timeout {
+            write!(f, "search-timeout {}, ", self.search.timeout)?;
+        }
         f.write_str("for comparisons only")
     }
 }
@@ -109,6 +119,10 @@ impl Reader<'_> {
                 guesses_heads: read.variant("heads", file.heads, &HEADS),
                 cancels: read.variant("cancel", file.cancel, &CANCEL),
             },
+            search: SearchConfig {
+                locating: read.variant("locate", file.locate, &LOCATE),
+                timeout: read.timeout(file.search_timeout),
+            },
         }
     }
 }
@@ -137,12 +151,36 @@ impl Variants<'_, '_> {
         }
         said
     }
+
+    fn timeout(&mut self, text: Option<Spanned<String>>) -> SearchTimeout {
+        let usual = SearchConfig::default().timeout;
+        let Some(text) = text else { return usual };
+        let Ok(timeout) = text.get_ref().parse() else {
+            let (written, adaptive) = (text.get_ref(), SearchTimeout::ADAPTIVE);
+            let advice = match file::nearest(written, [adaptive].into_iter()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!(
+                    "{adaptive:?}, or from \"1ms\" to \"{}ms\"",
+                    SearchTimeout::MAX.as_millis()
+                ),
+            };
+            self.reader.complain(&text, &format!("{written:?} is no search timeout: {advice}"));
+            return usual;
+        };
+        if let Some(paper) = self.paper.filter(|_| timeout != usual) {
+            let why =
+                format!("nothing is searched by `paper` \"{paper}\": leave `search-timeout` out");
+            self.reader.complain(&text, &why);
+        }
+        timeout
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{complaint, load};
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn nothing_is_tried_out_unless_it_is_asked_for() {
@@ -158,6 +196,16 @@ mod tests {
         assert!(!of("streams = \"alone\"").experiment.overhear.joins_streams);
         assert!(!of("heads = \"needed\"").experiment.overhear.guesses_heads);
         assert!(!of("cancel = \"off\"").experiment.overhear.cancels);
+        let locating = Locating::Paper { refresh: Duration::from_secs(300) };
+        assert_eq!(of("locate = \"paper\"").experiment.search.locating, locating);
+        let timeout = |text| of(text).experiment.search.timeout;
+        let fixed = |ms| SearchTimeout::Fixed(Duration::from_millis(ms));
+        assert_eq!(timeout("search-timeout = \"40ms\""), fixed(40));
+        assert_eq!(timeout("search-timeout = \"1000 ms\""), fixed(1000));
+        let adaptive = of("search-timeout = \"adaptive\"");
+        assert_eq!(adaptive.experiment.search.timeout, SearchTimeout::Adaptive);
+        let line = "experiment search-timeout adaptive, for comparisons only\n";
+        assert!(adaptive.to_string().contains(line), "{adaptive}");
         let dropped = of("halves = \"dropped\"");
         assert!(!dropped.experiment.overhear.repairs);
         let line = "experiment halves dropped, for comparisons only\n";
@@ -231,6 +279,19 @@ mod tests {
     fn what_is_wrong_with_it_says_what_to_do() {
         for (text, expected) in [
             ("units = \"8\"", "h.toml:2: \"8\" is not known here: \"8KiB\" or \"32KiB\""),
+            ("locate = \"our\"", "h.toml:2: \"our\" is not known here: did you mean \"ours\"?"),
+            (
+                "search-timeout = \"25\"",
+                "h.toml:2: \"25\" is no search timeout: \"adaptive\", or from \"1ms\" to \"1000ms\"",
+            ),
+            (
+                "search-timeout = \"adaptiv\"",
+                "h.toml:2: \"adaptiv\" is no search timeout: did you mean \"adaptive\"?",
+            ),
+            (
+                "search-timeout-ms = 25",
+                "h.toml:2: unknown key `search-timeout-ms` in [experiment]: did you mean `search-timeout`?",
+            ),
             (
                 "halve = \"x\"",
                 "h.toml:2: unknown key `halve` in [experiment]: did you mean `halves`?",

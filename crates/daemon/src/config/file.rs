@@ -125,6 +125,9 @@ pub struct Experiment {
     pub halves: Option<Spanned<String>>,
     pub heads: Option<Spanned<String>>,
     pub cancel: Option<Spanned<String>>,
+    pub locate: Option<Spanned<String>>,
+    #[serde(rename = "search-timeout")]
+    pub search_timeout: Option<Spanned<String>>,
 }
 
 const TOP: [&str; 16] = [
@@ -149,6 +152,9 @@ const TOP: [&str; 16] = [
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
+const EXPERIMENT: [&str; 8] =
+    ["paper", "units", "streams", "halves", "heads", "cancel", "locate", "search-timeout"];
+
 /// Every key, by table; the keys of the first entry are outside any table.
 pub const KEYS: [(&str, &[&str]); 11] = [
     ("", &TOP),
@@ -161,7 +167,7 @@ pub const KEYS: [(&str, &[&str]); 11] = [
     ("uplink", &["far", "far-key"]),
     ("metrics", &["listen"]),
     ("ledger", &["hosts"]),
-    ("experiment", &["paper", "units", "streams", "halves", "heads", "cancel"]),
+    ("experiment", &EXPERIMENT),
 ];
 
 /// A text and its name, so that errors can name the place.
@@ -224,12 +230,15 @@ fn check_key(wrong: &mut ConfigError, source: Source<'_>, table: &str, key: &str
     }
 }
 
+/// The known word that was probably meant.
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let (distance, near) = known.map(|known| (osa_distance(word, known), known)).min()?;
+    (distance <= (word.len() / 3).max(1)).then_some(near)
+}
+
 /// Suggests the nearest key of the table, else the same key in another table, else lists all keys.
 fn advice(table: &str, known: &[&str], key: &str) -> String {
-    let near = known.iter().map(|known| (osa_distance(key, known), known)).min();
-    if let Some((distance, near)) = near
-        && distance <= (key.len() / 3).max(1)
-    {
+    if let Some(near) = nearest(key, known.iter().copied()) {
         return format!("did you mean `{near}`?");
     }
     let elsewhere = KEYS.iter().find(|(other, keys)| *other != table && keys.contains(&key));

@@ -283,7 +283,11 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_mesh_names_its_line() {
         for (text, expected) in [
-            ("scheme = \"phthcp\"", "\"phthcp\" is no scheme: \"ph-thcp\" or \"thcp\""),
+            ("scheme = \"phbcp\"", "\"phbcp\" is no scheme: did you mean \"ph-bcp\"?"),
+            (
+                "scheme = \"best\"",
+                "\"best\" is no scheme: \"ph-thcp\" or \"thcp\" or \"ph-bcp\" or \"bcp\"",
+            ),
             ("key = \"short\"", "the mesh's key is too short: at least 16 characters"),
             (
                 "key-file = \"key\"",

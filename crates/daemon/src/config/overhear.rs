@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_it_says_what_to_do() {
         for (text, expected) in [
-            ("mode = \"snif\"", "h.toml:4: \"snif\" is no mode: \"off\" or \"sniff\""),
+            ("mode = \"snif\"", "h.toml:4: \"snif\" is no mode: did you mean \"sniff\"?"),
             (
                 "mode = \"sniff\"",
                 "[overhear] mode: where? Give `interface` a monitor interface; see `iw dev`",

@@ -27,7 +27,7 @@ pub(super) const SMALL: (&str, &str) = ("small", "meshcache-s1");
 /// How long a mesh without clients is measured.
 const IDLE: Duration = Duration::from_secs(300);
 /// How long the paper's mapping table remembers; the paper names no value.
-pub(super) const REFRESH: Duration = Duration::from_secs(300);
+pub(super) const REFRESH: Duration = Locating::REFRESH;
 /// Bytes in a KB of the paper's gateway load.
 pub(super) const KB: f64 = 1024.0;
 
@@ -170,7 +170,7 @@ impl Case {
     }
 
     pub fn browse(&self, scenario: &Scenario, seed: u64) -> Result<Browsed, String> {
-        let options = Options { search: self.series.search, ..Options::default() };
+        let options = Options { search: Some(self.series.search), ..Options::default() };
         let watchers = Watchers::default();
         let browsed = browse(scenario, self.series.scheme, seed, options, watchers, &mut |_| {});
         browsed.map_err(|error| error.to_string())

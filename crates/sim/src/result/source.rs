@@ -15,7 +15,7 @@ pub enum ServedBy {
     Local,
     /// The access router, for content that it had only because it relayed it for others.
     PhLocal,
-    /// A router on the way to the gateway.
+    /// Another router, on the way to the gateway or beside it.
     Remote,
     /// The gateway.
     Gateway,

@@ -43,15 +43,15 @@ const CHANGED: Date = Date::from_unix(BEGIN.as_unix() - 31_536_000);
 const HOSTS: u16 = 1;
 const ROUTERS: u16 = 3;
 
-/// Settings that scenarios do not have. The defaults are the lab's.
+/// Settings that scenarios do not have, or that a run has otherwise. The defaults are the lab's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The store of each router.
     pub store: StoreSize,
     /// The memory budget of each engine, in bytes.
     pub memory_bytes: u64,
-    /// How routers search, under the schemes that do.
-    pub search: SearchConfig,
+    /// How routers search, under the schemes that do; `None`: as the scenario says.
+    pub search: Option<SearchConfig>,
     /// How long files stay fresh, in seconds.
     pub max_age_s: u64,
 }
@@ -61,7 +61,7 @@ impl Default for Options {
         Self {
             store: StoreSize { bytes: 1 << 30, policy: Policy::S3Fifo },
             memory_bytes: 16 << 20,
-            search: SearchConfig::default(),
+            search: None,
             max_age_s: 86_400,
         }
     }
@@ -141,7 +141,7 @@ impl<'a> Mesh<'a> {
                 name: name(scenario, router),
                 seed: own_seed(router),
                 selection: scheme.selection(),
-                search: options.search,
+                search: options.search.unwrap_or(variant.search()),
                 squares: Arc::clone(&squares),
                 table: way::table(&mut routes, router, scenario.gateway, all),
                 gateway: scenario.gateway,

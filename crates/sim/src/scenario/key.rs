@@ -4,8 +4,10 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use crate::net::tcp::Recovery;
+use node::SearchTimeout;
 use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 use toml::de::DeValue;
 
@@ -231,6 +233,8 @@ pub(super) enum Slot {
     Word(fn(&mut Settings) -> &mut dyn Word),
     /// True, false, or the smallest length in bytes.
     Threshold(Field<Option<u64>>),
+    /// A word, or milliseconds.
+    Timeout(Field<SearchTimeout>),
     Router(Field<Option<String>>),
     Routers(Field<Option<Vec<String>>>),
     /// A list of routers, which may be empty.
@@ -263,6 +267,7 @@ impl Spec {
             Slot::Rate(field) => put(number(value).and_then(Rate::from_mbps), field(to)),
             Slot::Word(field) => value.as_str().and_then(|word| field(to).take(word)),
             Slot::Threshold(field) => put(threshold(value), field(to)),
+            Slot::Timeout(field) => put(timeout(value), field(to)),
             Slot::Router(field) => put(router(value).map(Some), field(to)),
             Slot::Routers(field) => put(routers(value).map(Some), field(to)),
             Slot::Movers(field) => put(each(value, |name| Some(name.to_owned())), field(to)),
@@ -284,6 +289,10 @@ impl Spec {
                 None => "false".to_owned(),
                 Some(0) => "true".to_owned(),
                 Some(bytes) => bytes.to_string(),
+            },
+            Slot::Timeout(field) => match *field(now) {
+                SearchTimeout::Fixed(fixed) => fixed.as_millis().to_string(),
+                SearchTimeout::Adaptive => SearchTimeout::ADAPTIVE.to_owned(),
             },
             Slot::Router(field) => field(now).clone().unwrap_or_default(),
             Slot::Routers(field) => field(now).as_deref().unwrap_or_default().join(" "),
@@ -316,6 +325,10 @@ impl Slot {
             Self::Threshold(_) => {
                 format!("true, false, or a whole number of bytes up to {THRESHOLD_MAX}")
             }
+            Self::Timeout(_) => {
+                let most = SearchTimeout::MAX.as_millis();
+                format!("\"{}\" or a whole number of milliseconds from 1 to {most}", SearchTimeout::ADAPTIVE)
+            }
             Self::Router(_) => "the name of a router".to_owned(),
             Self::Routers(_) | Self::Movers(_) => "a list of routers, like [\"1\", \"2\"] or \"1 2\"".to_owned(),
             Self::Requests(_) => {
@@ -346,6 +359,15 @@ fn threshold(value: &DeValue<'_>) -> Option<Option<u64>> {
         Some(all) => Some(all.then_some(0)),
         None => whole(value).filter(|it| *it <= THRESHOLD_MAX).map(Some),
     }
+}
+
+/// Takes a word, or a number of milliseconds.
+fn timeout(value: &DeValue<'_>) -> Option<SearchTimeout> {
+    if value.as_str() == Some(SearchTimeout::ADAPTIVE) {
+        return Some(SearchTimeout::Adaptive);
+    }
+    let fixed = Duration::from_millis(whole(value).filter(|it| *it > 0)?);
+    (fixed <= SearchTimeout::MAX).then_some(SearchTimeout::Fixed(fixed))
 }
 
 /// Takes also a whole number written as `1e6`.

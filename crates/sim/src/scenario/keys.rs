@@ -35,7 +35,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Spec> + Clone {
 }
 
 /// Every key but those of [`wired`].
-static KEYS: [Spec; 71] = [
+static KEYS: [Spec; 73] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -276,7 +276,7 @@ static KEYS: [Spec; 71] = [
     },
     Spec {
         name: "paper",
-        meaning: "run routers as a paper describes them, which sets the next five keys and the scheme: \"none\", \"meshcache\" or \"ditto\"",
+        meaning: "run routers as a paper describes them, which sets the next seven keys and the scheme: \"none\", \"meshcache\" or \"ditto\"",
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Word(|it| &mut it.variant),
@@ -315,6 +315,20 @@ static KEYS: [Spec; 71] = [
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Word(|it| &mut it.variant.cancel),
+    },
+    Spec {
+        name: "locate",
+        meaning: "searches: the request says which router was found, \"ours\"; or the routers on the way are told before, and remember it for 300 s, \"paper\"",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.variant.locate),
+    },
+    Spec {
+        name: "search_timeout_ms",
+        meaning: "searches: how long answers are awaited; or \"adaptive\", what would have been best for the latest searches",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Timeout(|it| &mut it.variant.search_timeout),
     },
     Spec {
         name: "metric",

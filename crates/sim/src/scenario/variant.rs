@@ -1,7 +1,7 @@
 //! Settings in which routers can differ from the defaults, to measure what each is worth.
 
 use content::Profile;
-use node::overhear;
+use node::{Locating, SearchConfig, SearchTimeout, overhear};
 use wire::Paper;
 
 use super::choice::{Choice, Word};
@@ -21,6 +21,10 @@ pub struct Variant {
     pub heads: Heads,
     /// Whether a unit overheard while a peer sends it is cancelled at that peer.
     pub cancel: Cancel,
+    /// How requests get to a router that a search found.
+    pub locate: Locate,
+    /// How long a search waits for answers.
+    pub search_timeout: SearchTimeout,
 }
 
 /// The size of units.
@@ -68,6 +72,15 @@ pub enum Cancel {
     Off,
 }
 
+/// How a request gets to the router that a search found (MeshCache, section 7.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locate {
+    /// It says where it goes.
+    Ours,
+    /// The routers on the way are told before, and remember it.
+    Paper,
+}
+
 impl Default for Variant {
     fn default() -> Self {
         Self {
@@ -77,6 +90,8 @@ impl Default for Variant {
             halves: Halves::Repaired,
             heads: Heads::Guessed,
             cancel: Cancel::On,
+            locate: Locate::Ours,
+            search_timeout: SearchConfig::default().timeout,
         }
     }
 }
@@ -100,20 +115,33 @@ impl Variant {
         }
     }
 
-    /// Keys and values of the daemon's configuration.
-    pub fn words(&self) -> [(&'static str, &'static str); 5] {
+    /// How engines search.
+    pub fn search(&self) -> SearchConfig {
+        let locating = match self.locate {
+            Locate::Ours => Locating::Ours,
+            Locate::Paper => Locating::Paper { refresh: Locating::REFRESH },
+        };
+        SearchConfig { locating, timeout: self.search_timeout }
+    }
+
+    /// Keys and words of the daemon's configuration.
+    pub fn words(&self) -> [(&'static str, &'static str); 6] {
         let mut it = *self;
         it.fields().map(|(key, field)| (key, field.word()))
     }
 
     /// The keys that the daemon's configuration needs: the paper, which sets all others; else the keys that
     /// differ from their defaults.
-    pub fn varied(&self) -> Vec<(&'static str, &'static str)> {
+    pub fn varied(&self) -> Vec<(&'static str, String)> {
         if let Some(paper) = self.paper {
-            return vec![("paper", paper.name())];
+            return vec![("paper", paper.name().to_owned())];
         }
         let words = self.words().into_iter().zip(Self::default().words());
-        words.filter(|(now, usual)| now != usual).map(|(now, _)| now).collect()
+        let words = words.filter(|(now, usual)| now != usual);
+        let varied = words.map(|((key, word), _)| (key, word.to_owned()));
+        let is_usual = self.search_timeout == Self::default().search_timeout;
+        let timeout = (!is_usual).then(|| ("search-timeout", self.search_timeout.to_string()));
+        varied.chain(timeout).collect()
     }
 
     /// The settings of a paper; keys that a paper leaves open have their defaults.
@@ -135,17 +163,21 @@ impl Variant {
             Some((_, (key, theirs))) => {
                 Err(format!("`paper` \"{paper}\" has {key} \"{theirs}\": leave `{key}` out"))
             }
+            None if self.search_timeout != Self::default().search_timeout => Err(format!(
+                "nothing is searched by `paper` \"{paper}\": leave `search_timeout_ms` out"
+            )),
             None => Ok(()),
         }
     }
 
-    fn fields(&mut self) -> [(&'static str, &mut dyn Word); 5] {
+    fn fields(&mut self) -> [(&'static str, &mut dyn Word); 6] {
         [
             ("units", &mut self.units),
             ("streams", &mut self.streams),
             ("halves", &mut self.halves),
             ("heads", &mut self.heads),
             ("cancel", &mut self.cancel),
+            ("locate", &mut self.locate),
         ]
     }
 }
@@ -205,6 +237,10 @@ impl Choice for Cancel {
     const ALL: &'static [(Self, &'static str)] = &[(Self::On, "on"), (Self::Off, "off")];
 }
 
+impl Choice for Locate {
+    const ALL: &'static [(Self, &'static str)] = &[(Self::Ours, "ours"), (Self::Paper, "paper")];
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Scenario;
@@ -225,7 +261,7 @@ mod tests {
                 assert_eq!(word, paper.setting(key).unwrap_or(usual.key(key)), "{paper} {key}");
                 assert_eq!(word, scenario.key(key));
             }
-            assert_eq!(scenario.variant.varied(), [("paper", paper.name())]);
+            assert_eq!(scenario.variant.varied(), [("paper", paper.name().to_owned())]);
         }
         let ditto = overhear::Options {
             joins_streams: true,
@@ -254,7 +290,30 @@ mod tests {
     #[test]
     fn no_paper_leaves_the_rest_as_it_is() {
         let variant = load(&[("halves", "dropped"), ("paper", "none")]).unwrap().variant;
-        assert_eq!(variant.varied(), [("halves", "dropped")]);
+        assert_eq!(variant.varied(), [("halves", "dropped".to_owned())]);
+    }
+
+    #[test]
+    fn searches_are_as_the_daemon_and_the_simulator_read_them() {
+        let of = |settings: &[(&str, &str)]| load(settings).unwrap().variant;
+        assert_eq!((of(&[]).search(), of(&[]).varied()), (SearchConfig::default(), vec![]));
+        let waits = of(&[("search_timeout_ms", "40")]);
+        let fixed = SearchTimeout::Fixed(std::time::Duration::from_millis(40));
+        assert_eq!(waits.search().timeout, fixed);
+        assert_eq!(waits.varied(), [("search-timeout", "40ms".to_owned())]);
+        let published = of(&[("locate", "paper"), ("search_timeout_ms", "adaptive")]);
+        let locating = Locating::Paper { refresh: Locating::REFRESH };
+        let timeout = SearchTimeout::Adaptive;
+        assert_eq!(published.search(), SearchConfig { locating, timeout });
+        let expected = [("locate", "paper".to_owned()), ("search-timeout", "adaptive".to_owned())];
+        assert_eq!(published.varied(), expected);
+        for wrong in ["0", "1001", "2.5", "soon"] {
+            let why = load(&[("search_timeout_ms", wrong)]).unwrap_err();
+            let form = "must be \"adaptive\" or a whole number of milliseconds from 1 to 1000";
+            assert!(why.contains(form), "{why}");
+        }
+        let why = load(&[("search_timeout_ms", "40"), ("paper", "meshcache")]).unwrap_err();
+        assert!(why.contains("leave `search_timeout_ms` out"), "{why}");
     }
 
     #[test]
