@@ -121,8 +121,8 @@ pub struct Run {
     /// An interface to other nodes of the mesh; may be given more than once
     #[arg(long, value_name = "IFACE")]
     pub mesh: Vec<String>,
-    /// Which node to ask for content that this node lacks: the next hop towards the gateway
-    /// (ph-thcp), or the gateway itself (thcp)
+    /// Which node to ask for content that this node lacks: the nearest that is said to have it, else the next hop
+    /// towards the gateway (auto), always the next hop (ph-thcp), or the gateway itself (thcp)
     #[arg(long, value_name = "SCHEME", value_parser = schemes())]
     pub scheme: Option<Selection>,
     /// A file with the secret that all nodes of the mesh share; with it, content is sealed before

@@ -437,7 +437,7 @@ impl Reader<'_> {
             classes: Tables::default(),
             mirror: self.mirror(&file.mirror),
             intercept: intercept(file.intercept, overrides),
-            mesh: self.mesh(file.mesh, overrides),
+            mesh: self.mesh(file.mesh, overrides, &experiment),
             overhear: self.overhear(file.overhear, overrides, &experiment),
             uplink: self.uplink(file.uplink),
             metrics: overrides.metrics.or(metrics),

@@ -191,6 +191,7 @@ impl Scheme {
 impl Selection {
     /// All of them, the default first.
     pub const ALL: [Self; 8] = [
+        Self::Auto,
         Self::PhThcp,
         Self::Thcp,
         Self::PhBcp,
@@ -198,7 +199,6 @@ impl Selection {
         Self::PhGhcp,
         Self::Ghcp,
         Self::PhHints,
-        Self::Auto,
     ];
 
     /// Its name on command lines and in configurations.

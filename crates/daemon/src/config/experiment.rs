@@ -6,7 +6,7 @@ use std::fmt;
 use content::Profile;
 use node::{Locating, SearchConfig, SearchTimeout, overhear};
 use toml::Spanned;
-use wire::Paper;
+use wire::{Paper, Selection};
 
 use super::{ConfigError, Mesh, Overhear, Reader, file};
 
@@ -84,13 +84,18 @@ impl Experiment {
         self.paper.is_some_and(|it| it.scheme().overhears())
     }
 
+    /// The scheme of the paper that is followed.
+    pub fn selection(&self) -> Option<Selection> {
+        self.paper.and_then(|paper| paper.scheme().selection())
+    }
+
     pub(super) fn check(&self, mesh: &Mesh, overhear: &Overhear, wrong: &mut ConfigError) {
         let Some(paper) = self.paper else { return };
         if mesh.interfaces.is_empty() {
             let text = format!("\"{paper}\" is of a mesh: give [mesh] `interfaces`");
             wrong.add("[experiment] paper", text);
         }
-        if let Some(theirs) = paper.scheme().selection().filter(|it| *it != mesh.selection) {
+        if let Some(theirs) = self.selection().filter(|it| *it != mesh.selection) {
             let ours = mesh.selection;
             let text =
                 format!("\"{ours}\", and `paper` \"{paper}\" has \"{theirs}\": leave it out");

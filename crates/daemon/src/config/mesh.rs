@@ -13,6 +13,7 @@ use node::Prefix;
 use toml::Spanned;
 use wire::{PublicKey, Selection};
 
+use super::experiment::Experiment;
 use super::file;
 use super::{ConfigError, Overrides, Reader, some_or};
 
@@ -140,7 +141,12 @@ impl fmt::Display for Mesh {
 }
 
 impl Reader<'_> {
-    pub(super) fn mesh(&mut self, file: file::Mesh, overrides: &Overrides) -> Mesh {
+    pub(super) fn mesh(
+        &mut self,
+        file: file::Mesh,
+        overrides: &Overrides,
+        experiment: &Experiment,
+    ) -> Mesh {
         let babeld = file.babeld.and_then(|text| self.address(&text));
         let schemes = Selection::ALL.map(|it| (it.name(), it));
         let scheme = file.scheme.and_then(|text| self.choice(&text, "is no scheme", &schemes));
@@ -150,7 +156,11 @@ impl Reader<'_> {
             interfaces: some_or(&overrides.mesh, file.interfaces.unwrap_or_default()),
             babeld: babeld.unwrap_or(routing::BABELD_DEFAULT),
             gateway: file.gateway.and_then(|text| self.parse(&text)),
-            selection: overrides.scheme.or(scheme).unwrap_or(Selection::PhThcp),
+            selection: overrides
+                .scheme
+                .or(scheme)
+                .or(experiment.selection())
+                .unwrap_or(Selection::Auto),
             key,
             gateways: file.gateways.iter().filter_map(|text| self.public_key(text)).collect(),
             port: port.unwrap_or(PORT_DEFAULT),
@@ -233,7 +243,7 @@ mod tests {
         assert_eq!(mesh.to_string(), "wl0: thcp, port 7, with a key, 1 gateways believed");
         assert!(!format!("{mesh:?}{mesh}").contains("horse"));
         let plain = load("[mesh]\ninterfaces = [\"wl0\"]").unwrap().mesh;
-        assert_eq!(plain.to_string(), "wl0: ph-thcp, port 3131");
+        assert_eq!(plain.to_string(), "wl0: auto, port 3131");
         assert_eq!(plain.object_secret(), node::OPEN_KEY);
     }
 
@@ -286,7 +296,7 @@ mod tests {
             ("scheme = \"phbcp\"", "\"phbcp\" is no scheme: did you mean \"ph-bcp\"?"),
             (
                 "scheme = \"best\"",
-                "\"best\" is no scheme: \"ph-thcp\" or \"thcp\" or \"ph-bcp\" or \"bcp\"",
+                "\"best\" is no scheme: \"auto\" or \"ph-thcp\" or \"thcp\" or \"ph-bcp\" or \"bcp\" or \"ph-ghcp\" or \"ghcp\" or \"ph-hints\"",
             ),
             ("key = \"short\"", "the mesh's key is too short: at least 16 characters"),
             (

@@ -14,7 +14,7 @@ const ID_SHOWN: usize = 8;
 /// This node's identity and settings in the mesh.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mesh {
-    /// `ph-thcp` or `thcp`.
+    /// The scheme: `auto`, `ph-thcp`, `thcp` …
     pub scheme: String,
     /// The port for peers, on the mesh's interfaces.
     pub port: u16,

@@ -441,7 +441,7 @@ intercept    br-lan port 80, to port 3130, what leads out by wan
         let page = Status { route: Some(below), ..busy() }.page(PLAIN);
         let note =
             "\x20            wl0 forwards below IP (batman-adv): every router is one hop away,
-             so ph-thcp asks the gateway directly, as thcp
+             so no router on the way stores what passes, as with thcp
 ";
         assert!(page.ends_with(&format!("{line}{note}")), "{page}");
         let failed = super::super::Route::failed(&route.interfaces, "no netlink".into());

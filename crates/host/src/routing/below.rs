@@ -49,8 +49,8 @@ pub fn below_ip(interfaces: &[String]) -> BTreeMap<String, BelowIp> {
 #[must_use]
 pub fn consequence(interface: &str, by: &str) -> String {
     format!(
-        "{interface} forwards below IP ({by}): every router is one hop away, so ph-thcp asks the \
-         gateway directly, as thcp"
+        "{interface} forwards below IP ({by}): every router is one hop away, so no router on \
+         the way stores what passes, as with thcp"
     )
 }
 

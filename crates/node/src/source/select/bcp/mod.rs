@@ -15,6 +15,7 @@ mod timeout;
 
 use super::doubts::Doubts;
 use super::{Answer, Counts, Here, Query, Said, Select, on_the_way};
+use crate::access::is_local;
 use crate::input::{FetchId, Locating, MeshConfig};
 use crate::stock::name_of;
 use bytes::Bytes;
@@ -118,7 +119,10 @@ impl Bcp {
         {
             return;
         }
-        if let Some(holder) = here.routes.own_address().filter(|_| (here.holds)(&locate.name)) {
+        // Nobody outside is sent anything: without a mesh key, the origin may be forged.
+        let is_inside = is_local(locate.origin) || here.routes.path_to(locate.origin).is_some();
+        let own = here.routes.own_address().filter(|_| is_inside);
+        if let Some(holder) = own.filter(|_| (here.holds)(&locate.name)) {
             self.counts.answered += 1;
             let found = Found { search: locate.search, holder, hops: locate.hops };
             self.send(locate.origin, Call::Found(found));

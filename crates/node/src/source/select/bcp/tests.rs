@@ -258,6 +258,11 @@ fn a_locate_of_another_is_answered_and_passed_on_once() {
     bench.hears(Call::Locate(last));
     let found = Found { search: last.search, holder: OWN, hops: 2 };
     assert_eq!(bench.pass(5), [(Some(EQUAL), Call::Found(found))]);
+    // Who is somewhere else gets no answer.
+    let search = Search { sequence: 3, ..search };
+    let outside = Locate { origin: [192, 0, 2, 1].into(), search, ttl: 1, ..locate };
+    bench.hears(Call::Locate(outside));
+    assert_eq!(bench.pass(5), []);
     // One's own comes back from neighbours.
     let own = bench.search(ID);
     bench.hears(Call::Locate(Locate { ttl: 3, hops: 2, ..own }));
