@@ -3,7 +3,7 @@
 
 use crate::{none, read, root};
 
-const PAGES: [&str; 2] = ["docs/performance.md", "docs/reproduction.md"];
+const PAGES: [&str; 3] = ["docs/performance.md", "docs/reproduction.md", "docs/searches.md"];
 
 /// The largest number of words on a page, tables included.
 const WORDS_MAX: usize = 2_000;
