@@ -104,7 +104,7 @@ pub fn accept_peers(config: &Config, driver: &Driver) -> Vec<AbortHandle> {
 /// Datagrams on each of the mesh's interfaces. Under a scheme that sends none the port stays closed.
 pub fn datagrams(config: &Config) -> Option<(Datagrams, Vec<Receiver>)> {
     let Mesh { interfaces, selection, port, .. } = &config.mesh;
-    let needs_them = !interfaces.is_empty() && selection.leaves_the_way();
+    let needs_them = !interfaces.is_empty() && selection.searches(config.mesh.key.is_some());
     needs_them.then(|| Datagrams::new(interfaces, *port))
 }
 

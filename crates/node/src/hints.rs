@@ -74,10 +74,15 @@ pub fn tell_copies(
         mesh.copies.tell_later(now);
         return 0;
     }
-    for name in mesh.stock.sweep(date, holds) {
-        mesh.copies.lost(name);
+    let sweeps = mesh.stock.may_sweep(now);
+    if sweeps {
+        let lost = mesh.stock.sweep(date, holds);
+        lost.into_iter().for_each(|name| mesh.copies.lost(name));
     }
     let messages = mesh.copies.tell(next_hop, mesh.stock.names());
+    if !sweeps {
+        mesh.copies.tell_soon(now);
+    }
     for (peer, message) in &messages {
         mesh.peers.send(now, *peer, message);
     }

@@ -156,10 +156,17 @@ impl Mesh {
         first: Option<ChunkId>,
         (date, now): (Date, Instant),
     ) {
-        if self.config.selection.leaves_the_way() {
+        // What others would not believe of this router is of no use to them.
+        let signer = record.record_signature.as_ref().map(|it| it.signer);
+        let is_signed = signer.is_some_and(|signer| self.believes_off_the_way(&signer));
+        let name = name_of(key);
+        let first = first.or_else(|| self.stock.first(&name));
+        let is_complete = first.is_some() || record.length == 0;
+        let is_shared = is_complete && (is_signed || self.routes.is_gateway());
+        if is_shared && self.config.selection.leaves_the_way() {
             let (_, left) = record.age_and_freshness(date);
             let fresh_until = Date::from_unix(date.as_unix().saturating_add_signed(left));
-            self.stock.put(name_of(key), first, fresh_until);
+            self.stock.put(name, first, fresh_until);
             // Others may have been evicted for it.
             if self.config.selection.tells_of_copies() {
                 self.copies.tell_soon(now);

@@ -176,6 +176,7 @@ impl Ask {
     pub fn in_background(mut self) -> Self {
         self.method = Method::GET;
         self.peer_hops.passed = false;
+        (self.peer_hops.elsewhere, self.peer_hops.towards) = (false, None);
         for name in CONDITIONS {
             self.headers.remove(name);
         }

@@ -4,10 +4,13 @@
 
 use crate::hasher::Map;
 use std::collections::BTreeMap;
-use wire::{ChunkId, Date, Hint, ObjectKey};
+use std::time::Duration;
+use wire::{ChunkId, Date, Hint, Instant, ObjectKey};
 
 /// The most objects; the one that was stored longest ago makes room. Each takes about 100 bytes.
 const OBJECTS_MAX: usize = 8192;
+/// What is evicted is looked for at most so often.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// The short name of an object, by which searches and hints name it.
 pub fn name_of(key: &ObjectKey) -> Hint {
@@ -23,6 +26,8 @@ pub struct Stock {
     /// Names in the order in which the objects were stored.
     order: BTreeMap<u64, Hint>,
     next: u64,
+    /// When it was last looked for what is not held any more.
+    swept: Option<Instant>,
 }
 
 /// An object.
@@ -49,11 +54,25 @@ impl Stock {
         }
     }
 
+    /// The first unit of an object, if it is stored.
+    pub fn first(&self, name: &Hint) -> Option<ChunkId> {
+        self.by_name.get(name)?.first
+    }
+
     /// An object is not stored any more.
     pub fn remove(&mut self, name: &Hint) {
         if let Some(object) = self.by_name.remove(name) {
             self.order.remove(&object.place);
         }
+    }
+
+    /// Whether it is time to look for what is not held any more: not with every message.
+    pub fn may_sweep(&mut self, now: Instant) -> bool {
+        let may = self.swept.is_none_or(|at| now - at >= SWEEP_EVERY);
+        if may {
+            self.swept = Some(now);
+        }
+        may
     }
 
     /// Forgets what is not held any more, or is stale, and returns the names.

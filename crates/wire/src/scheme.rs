@@ -233,6 +233,15 @@ impl Selection {
         }
     }
 
+    /// Whether routers search by broadcast, in a mesh with or without a key.
+    pub fn searches(self, has_key: bool) -> bool {
+        match self {
+            Self::Bcp | Self::PhBcp => true,
+            Self::Auto => has_key,
+            Self::PhThcp | Self::Thcp | Self::PhGhcp | Self::Ghcp | Self::PhHints => false,
+        }
+    }
+
     /// Whether routers tell their next hop what they store.
     pub fn tells_of_copies(self) -> bool {
         matches!(self, Self::PhHints | Self::Auto)

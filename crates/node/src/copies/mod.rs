@@ -21,6 +21,8 @@ use wire::{Hint, Instant, NodeId};
 const COPIES_MAX: usize = 32_768;
 /// The most routers; further ones are not heard.
 const ROUTERS_MAX: usize = 1024;
+/// Of these, those behind one peer.
+const ROUTERS_OF_PEER_MAX: usize = 512;
 /// What has changed is told after this long at most.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
@@ -52,8 +54,11 @@ impl Copies {
     /// A peer tells how far routers are from one. One that another peer told of before has moved.
     pub fn handle_reach(&mut self, now: Instant, by: NodeId, reach: Reach) {
         let is_own = self.own.as_ref().is_some_and(|own| own.address == reach.address);
-        let is_full = self.routers.len() >= ROUTERS_MAX;
-        if is_own || is_full && !self.routers.contains_key(&reach.address) {
+        let of_peer = self.routers.values().filter(|known| known.by == by).count();
+        let is_full = self.routers.len() >= ROUTERS_MAX || of_peer >= ROUTERS_OF_PEER_MAX;
+        // A router has one address. If it gets another, its peer is to have lost it before.
+        let has_other = self.of(reach.id).is_some_and(|of| of.address != reach.address);
+        if is_own || has_other || is_full && !self.routers.contains_key(&reach.address) {
             return;
         }
         self.upward.reaches.insert(reach.address);

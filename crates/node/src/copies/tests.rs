@@ -143,6 +143,13 @@ fn nobody_tells_of_this_router() {
 }
 
 #[test]
+fn a_router_has_one_address() {
+    let mut copies = gateway();
+    copies.handle_reach(NOW, id(1), Reach { address: at(70), ..reach(4, 1, &[]) });
+    assert!(!copies.routers.contains_key(&at(70)));
+}
+
+#[test]
 fn a_flood_is_bounded() {
     let mut copies = gateway();
     for number in 0..3 * COPIES_MAX {
@@ -153,9 +160,12 @@ fn a_flood_is_bounded() {
     for number in 0..3 * ROUTERS_MAX as u32 {
         let mut reach = reach(7, 1, &[]);
         reach.address = IpAddr::from(number.to_be_bytes());
+        reach.id.0[..4].copy_from_slice(&number.to_be_bytes());
         copies.handle_reach(NOW, id(3), reach);
     }
-    assert_eq!(copies.routers.len(), ROUTERS_MAX);
+    // The other peer still tells of its own.
+    copies.handle_reach(NOW, id(1), reach(8, 1, &[]));
+    assert_eq!(copies.routers.len(), 2 + ROUTERS_OF_PEER_MAX + 1);
     copies.gone(id(3));
     copies.gone(id(1));
     assert_eq!((copies.len(), copies.by_name.len(), copies.routers.len()), (0, 0, 0));

@@ -121,7 +121,7 @@ impl Node {
                 }
             }
             Message::Copies(copies) => {
-                if let Some(mesh) = &mut cx.mesh {
+                if let Some(mesh) = cx.mesh.as_mut().filter(|mesh| mesh.hears_copies_from(peer)) {
                     mesh.copies.handle_copies(cx.now, peer, copies);
                 }
             }

@@ -73,8 +73,10 @@ impl Objects {
         if cx.transfers.get(&id).is_some_and(|incoming| incoming.root.is_some()) {
             return cx.expel(peer, Misbehaviour::UncertifiedBytes);
         }
-        if !cx.takes_unsigned(id, peer) {
-            // Without a signature such bytes count only from a configured gateway (decision 0023).
+        let off_the_way = cx.pursuits.get(&id).is_some_and(|it| it.towards.is_some());
+        if off_the_way || !cx.takes_unsigned(id, peer) {
+            // Without a signature such bytes count only from a configured gateway (decision 0023), and from no router
+            // off the way (0033).
             return self.says(Value::TurnToGateway(id, (peer, request)));
         }
         // What is not stored cannot be joined later.

@@ -22,7 +22,10 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         // The router that was found did not help, or another is asked beside it.
         if let Some(at) = pursuit.towards.take() {
+            // What it may still answer would be taken for an answer of a router on the way.
+            self.forget_previous(cx, id);
             self.select.in_vain(cx.now, id, at);
+            let Some(pursuit) = cx.pursuits.get(&id) else { return };
             let name = name_of(&pursuit.quest.ask.key);
             cx.mesh.iter_mut().for_each(|mesh| mesh.copies.refuted(at, &name));
         }
@@ -31,7 +34,9 @@ impl Source {
         if let Some(mesh) = &cx.mesh
             && matches!(answer, Answer::Found(_) | Answer::Holder { .. })
         {
-            let may = |address| pursuit.may_ask(mesh, address);
+            let may = |address| {
+                pursuit.may_ask(mesh, address) && !mesh.routes.is_passed_over(cx.now, address)
+            };
             let query = pursuit.query(cx.now, mesh, id, &may);
             self.select.asked(&here(cx, mesh, &|name| hints::has(cx, name)), &query, answer);
             self.poll_select(cx);
@@ -320,7 +325,10 @@ impl Pursuit {
             follow: ask.follow,
             digest: ask.expected,
             towards: self.towards,
-            elsewhere: self.roams && self.elsewhere.is_empty() && self.towards.is_none(),
+            elsewhere: self.roams
+                && self.elsewhere.is_empty()
+                && self.towards.is_none()
+                && !self.stays_on_the_way(),
         }
     }
 }

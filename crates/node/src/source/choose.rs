@@ -1,11 +1,11 @@
 //! Chooses the peer to ask next.
 
 use super::Source;
-use super::select::{Answer, Query, Select};
+use super::select::{Answer, Query, Select, on_the_way};
 use crate::context::Context;
 use crate::input::FetchId;
 use crate::mesh::Mesh;
-use crate::pursuits::{Goal, Pursuit};
+use crate::pursuits::{Goal, Pursuit, Quest};
 use crate::request::{Ask, Asker, FIELDS_MAX};
 use std::net::IpAddr;
 use wire::{Instant, Oid, peer};
@@ -87,6 +87,12 @@ impl Pursuit {
         }
     }
 
+    /// Whether only those on the way to the gateway can help: the response is not stored, or the origin is to confirm it.
+    pub(super) fn stays_on_the_way(&self) -> bool {
+        let Quest { goal, have, ask, .. } = &self.quest;
+        *goal == Goal::Pass || have.is_some() || ask.is_insistent()
+    }
+
     /// A peer's request goes on towards the router for which it is; the scheme has no part in it.
     fn onward(&self, mesh: &Mesh, may: impl Fn(IpAddr) -> bool) -> Answer {
         let holder = self.quest.ask.peer_hops.towards.and_then(|at| {
@@ -109,7 +115,11 @@ impl Pursuit {
         if self.to_gateway {
             return mesh.routes.ways().choose(false, may).map_or(Answer::Nobody, Answer::Found);
         }
-        select.choose(&self.query(now, mesh, id, may))
+        let query = self.query(now, mesh, id, may);
+        match self.stays_on_the_way() {
+            true => on_the_way(&query, mesh.per_hop()),
+            false => select.choose(&query),
+        }
     }
 
     /// The question for the scheme.

@@ -11,6 +11,10 @@ use wire::peer::{Outcome, Router};
 
 /// Notes what an end says of other nodes. In any case the gateway comes next, in place of the scheme's choice.
 pub(super) fn heed(cx: &mut Context, id: FetchId, outcome: &Outcome) {
+    let pursuit = cx.pursuits.get(&id);
+    // A router off the way is to answer itself: who it names is not believed for it.
+    let Some(pursuit) = pursuit.filter(|pursuit| pursuit.towards.is_none()) else { return };
+    let is_first = pursuit.referred.is_none();
     let routers = match outcome {
         Outcome::Elsewhere(routers) => &routers[..],
         Outcome::NotUnderstood => &[],
@@ -19,7 +23,11 @@ pub(super) fn heed(cx: &mut Context, id: FetchId, outcome: &Outcome) {
     let known = |router: &Router| Some((router.id, dialled_at(cx, router)?));
     let referred: Vec<_> = routers.iter().filter_map(known).collect();
     let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-    if let (true, Outcome::Elsewhere(routers)) = (pursuit.roams, outcome) {
+    if let Outcome::Elsewhere(routers) = outcome
+        && pursuit.roams
+        && is_first
+        && !routers.is_empty()
+    {
         // The node that has named others has answered, and may be asked again if they do not help.
         pursuit.tried.pop();
         pursuit.elsewhere.clone_from(routers);

@@ -167,6 +167,7 @@ impl Source {
         pursuit.via = Upstream::Nobody;
         let (goal, for_peer) = (pursuit.quest.goal, pursuit.quest.ask.asker != Asker::Client);
         let awaits_head = pursuit.awaits_head();
+        let off_the_way = pursuit.towards.is_some();
         self.asks.remove(&asked);
         elsewhere::heed(cx, id, &outcome);
         // The node whose client asks goes there; those on the way only say so.
@@ -174,7 +175,7 @@ impl Source {
             return self.ends(id, Err(FetchError::Elsewhere));
         }
         let another = match goal {
-            Goal::Object | Goal::Holes => outcome != Outcome::UnknownRecord,
+            Goal::Object | Goal::Holes => off_the_way || outcome != Outcome::UnknownRecord,
             Goal::Head | Goal::Pass | Goal::Range => awaits_head && self.may_ask_another(cx, id),
         };
         if another {

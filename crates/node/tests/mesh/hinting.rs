@@ -173,3 +173,30 @@ fn with_a_way_to_the_gateway_nobody_waits_for_a_search() {
     assert_eq!((mesh.report(ASKER).searches, mesh.broadcasts.len()), (0, 0));
     mesh.done();
 }
+
+/// A liar that ends each request so, and what a client of the node behind it gets.
+fn sent_elsewhere(outcome: wire::peer::Outcome) -> (Mesh, usize) {
+    let mut mesh = ring(&plan());
+    let ends = move |now, peers: &mut node::testing::Peers, event| {
+        if let node::testing::Event::Message(peer, Message::Get(get)) = event {
+            peers.send(now, peer, &Message::End(get.request, outcome.clone()));
+        }
+    };
+    mesh.start_liar(1, Box::new(ends));
+    mesh.pass_seconds(5);
+    let id = mesh.get(ASKER, URL);
+    (mesh, id)
+}
+
+#[test]
+fn who_is_sent_elsewhere_again_and_again_asks_the_gateway() {
+    use wire::peer::{Outcome, Router};
+    let nowhere =
+        Router { id: wire::NodeId([9; 16]), address: Some([10, 0, 0, 99].into()), cost: Some(1) };
+    for routers in [Vec::new(), vec![nowhere]] {
+        let (mut mesh, id) = sent_elsewhere(Outcome::Elsewhere(routers));
+        assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).head);
+        assert!(mesh.took(id) < Duration::from_secs(30), "{:?}", mesh.took(id));
+        mesh.done();
+    }
+}

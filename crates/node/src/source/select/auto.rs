@@ -33,14 +33,6 @@ impl Auto {
             _ => &self.hints,
         }
     }
-
-    /// The scheme that has chosen for a request.
-    fn that_chose(&mut self, id: FetchId) -> &mut dyn Select {
-        match &mut self.search {
-            Some(search) if search.has(id) => search,
-            _ => &mut self.hints,
-        }
-    }
 }
 
 impl Select for Auto {
@@ -53,11 +45,16 @@ impl Select for Auto {
     }
 
     fn asked(&mut self, here: &Here<'_>, query: &Query<'_>, answer: Answer) {
-        self.that_chose(query.id).asked(here, query, answer);
+        match &mut self.search {
+            Some(search) if query.routes.route().is_none() => search.asked(here, query, answer),
+            _ => self.hints.asked(here, query, answer),
+        }
     }
 
     fn in_vain(&mut self, now: Instant, id: FetchId, at: IpAddr) {
-        self.that_chose(id).in_vain(now, id, at);
+        // A route may have come or gone since the router was chosen: neither may choose it again.
+        self.hints.in_vain(now, id, at);
+        self.search.iter_mut().for_each(|search| search.in_vain(now, id, at));
     }
 
     fn end(&mut self, now: Instant, id: FetchId) {
@@ -92,10 +89,6 @@ impl Select for Auto {
     fn counts(&self) -> Counts {
         let searched = self.search.as_ref().map(|it| it.counts()).unwrap_or_default();
         let hinted = self.hints.counts();
-        Counts {
-            located: searched.located + hinted.located,
-            in_vain: searched.in_vain + hinted.in_vain,
-            ..searched
-        }
+        Counts { located: searched.located + hinted.located, in_vain: hinted.in_vain, ..searched }
     }
 }

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use wire::Instant;
 
+/// After so many routers that did not help, a request goes along the way.
+const IN_VAIN_MAX: usize = 4;
+
 /// The scheme.
 #[derive(Default)]
 pub struct PhHints {
@@ -74,7 +77,10 @@ impl Select for PhHints {
 
 impl PhHints {
     fn may(&self, query: &Query<'_>, at: IpAddr) -> bool {
-        let failed = self.asked.get(&query.id).is_some_and(|asked| asked.in_vain.contains(&at));
+        let failed = self
+            .asked
+            .get(&query.id)
+            .is_some_and(|asked| asked.in_vain.contains(&at) || asked.in_vain.len() >= IN_VAIN_MAX);
         !failed && query.routes.gateway() != Some(at) && (query.may)(at)
     }
 }

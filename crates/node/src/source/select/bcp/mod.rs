@@ -98,11 +98,6 @@ impl Bcp {
         query.routes.own_address().is_some() && !query.routes.is_gateway()
     }
 
-    /// Whether there was a search for a request.
-    pub fn has(&self, id: FetchId) -> bool {
-        self.searches.way(id) != Way::Unknown
-    }
-
     fn send(&mut self, to: IpAddr, call: Call) {
         let bytes = self.seal.seal(&call, self.chance.draw());
         self.said.push_back(Said::Datagram((to, self.port).into(), Bytes::from(bytes)));

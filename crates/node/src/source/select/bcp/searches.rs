@@ -1,5 +1,6 @@
 //! This router's own searches.
 
+use crate::access::{is_local, leads_beyond_link};
 use crate::input::FetchId;
 use crate::source::select::doubts::Doubts;
 use crate::source::select::{Answer, Here, Query};
@@ -11,6 +12,8 @@ use wire::{Hint, Instant};
 
 /// The most searches at once; further requests go on the way without one.
 const SEARCHES_MAX: usize = 256;
+/// After so many routers that did not help, a request goes along the way.
+const IN_VAIN_MAX: u8 = 4;
 /// The most answers to one search.
 const HOLDERS_MAX: usize = 32;
 
@@ -30,6 +33,8 @@ struct Searching {
     /// The cost of the gateway.
     gateway: u32,
     holders: Vec<Holder>,
+    /// How many of them were asked in vain.
+    in_vain: u8,
     state: State,
 }
 
@@ -130,6 +135,7 @@ impl Searches {
             began,
             gateway: gateway.unwrap_or(u32::MAX),
             holders: Vec::new(),
+            in_vain: 0,
             state: State::Open { until },
         };
         self.by_request.insert(id, searching);
@@ -145,6 +151,11 @@ impl Searches {
         };
         let is_known = searching.holders.iter().any(|it| it.at == found.holder);
         let is_ours = here.routes.own_address() == Some(found.holder);
+        // Nobody makes this router dial anywhere: without a mesh key, the answer may be forged.
+        let is_inside = is_local(found.holder) && leads_beyond_link(found.holder);
+        if !is_inside && here.routes.path_to(found.holder).is_none() {
+            return;
+        }
         let Some(cost) = here.routes.cost(found.holder, Some(found.hops)) else { return };
         if !is_known && !is_ours && searching.holders.len() < HOLDERS_MAX {
             let after = here.now - searching.began;
@@ -155,7 +166,7 @@ impl Searches {
     /// The cheapest router that was found, may be asked, and is no dearer than the gateway. Of equal ones another than
     /// the gateway.
     pub fn best(&self, query: &Query<'_>, doubts: &Doubts) -> Option<Holder> {
-        let searching = self.by_request.get(&query.id)?;
+        let searching = self.by_request.get(&query.id).filter(|it| it.in_vain < IN_VAIN_MAX)?;
         let gateway = query.routes.gateway();
         let may = |it: &&Holder| {
             Some(it.at) != gateway && it.cost <= searching.gateway && (query.may)(it.at)
@@ -177,6 +188,10 @@ impl Searches {
         let best = self.best(query, doubts);
         let searching = self.by_request.get_mut(&query.id)?;
         let best = best.filter(|_| query.per_hop.is_none() && answer != Answer::Nobody);
+        let best = best.filter(|it| match answer {
+            Answer::Holder { at, .. } => at == it.at,
+            _ => true,
+        });
         let holder = best.map(|it| it.at);
         // It was only dialled before.
         if matches!(searching.state, State::Asked { holder: before, .. } if before == holder) {
@@ -192,6 +207,7 @@ impl Searches {
     pub fn drop_holder(&mut self, id: FetchId, at: IpAddr) {
         if let Some(searching) = self.by_request.get_mut(&id) {
             searching.holders.retain(|it| it.at != at);
+            searching.in_vain = searching.in_vain.saturating_add(1);
         }
     }
 
