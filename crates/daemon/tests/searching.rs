@@ -180,6 +180,31 @@ fn as_published_a_copy_on_another_branch_is_found() {
     });
 }
 
+/// By default nobody searches while there is a way to the gateway. Cut off from it, a client still gets what another branch
+/// holds fresh.
+#[test]
+fn cut_off_from_the_gateway_a_copy_on_another_branch_is_found() {
+    network::inside("cut_off_from_the_gateway_a_copy_on_another_branch_is_found", || {
+        build();
+        let ring = Ring::start("auto", KEY, "ours");
+        let file = noise(1, 300_000);
+        ring.bring("file", &file);
+        sh("ip -n r2 link set wl1 down; ip -n r4 link set wl1 down
+            ip route del default; ip -n r2 route del default; ip -n r4 route del default");
+        for router in [0, 3] {
+            let is_cut_off = || ring.routers[router].status()["route"]["up"] == false;
+            wait_until("the routes to be gone", is_cut_off);
+        }
+        assert_eq!(ring.report(1, "searches"), 0);
+        let reply = get(CLIENT, "http://origin.test/file").expect(200);
+        assert_same(&reply.body, &file);
+        assert_eq!(servers(&reply), ["r4; hit", "r1; fwd=uri-miss"], "{reply:?}");
+        let of = |field| ring.report(1, field);
+        assert_eq!((of("searches"), of("searches_located"), of("searches_in_vain")), (1, 1, 0));
+        assert_eq!(ring.nginx.count("/file"), 1, "{:?}", ring.nginx.asked());
+    });
+}
+
 #[test]
 fn the_port_is_open_only_where_the_scheme_searches() {
     let bind = |port: u16| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port));

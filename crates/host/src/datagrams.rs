@@ -8,8 +8,8 @@
 //! A broadcast leaves each interface once: over IPv4 if the interface has an IPv4 address, else over IPv6. A
 //! neighbour with both addresses has one socket for both, and would hear a broadcast over both twice.
 //!
-//! A flood costs little: of each interface at most [`TURN_MAX`] datagrams are read before the loop goes on, and at most
-//! [`RATE`] a second are looked at. When there are more, nothing is read for [`FLOOD_PAUSE`], and the kernel drops what
+//! A flood costs little: of each interface at most 64 datagrams are read before the loop goes on, and at most
+//! 1000 a second are looked at. When there are more, nothing is read for 20 ms, and the kernel drops what
 //! exceeds its small buffer.
 
 use std::cell::RefCell;

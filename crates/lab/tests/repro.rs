@@ -118,8 +118,8 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
     for (name, row, unit, least, most) in [
         ("meshcache-table2", &format!("{gateway} thcp over default")[..], "", 0.5, 1.0),
         ("meshcache-table2", &format!("{gateway} ph-thcp over thcp"), "", 0.5, 1.0),
-        ("meshcache-table3", &format!("{gateway} ph-bcp over default"), "", 0.3, 0.9),
-        ("meshcache-table4", &format!("{gateway} ph-hints over ph-thcp"), "", 0.3, 0.98),
+        ("meshcache-table3", &format!("{gateway} ph-bcp over default"), "", 0.1, 0.9),
+        ("meshcache-table4", &format!("{gateway} ph-hints over ph-thcp"), "", 0.1, 0.98),
         ("ditto-calibration", "emulab8,53 m: observers that reconstruct anything", "%", 60.0, 80.0),
     ] {
         let found = found(name, row);

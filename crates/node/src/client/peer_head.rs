@@ -40,7 +40,8 @@ impl Client {
             return self.named_head(cx, id, (peer, request), &name, &head);
         }
         let believed = match pursuit.towards {
-            Some(_) => mesh.believes_off_the_way(&head.signer),
+            // Its age is not signed, but its date is, which a wrong clock cannot tell.
+            Some(_) => cx.clock_right() && mesh.believes_off_the_way(&head.signer),
             None => mesh.believes(&head.signer),
         };
         if !believed {

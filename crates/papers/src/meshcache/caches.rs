@@ -350,17 +350,28 @@ impl Compared {
         rows
     }
 
-    pub fn picture(
+    /// A picture of each metric; those of other stores and other requests are apart.
+    pub fn pictures(&self, samples: &Samples) -> Vec<Picture> {
+        let mut kinds: Vec<_> = samples.panels().into_iter().map(kind).collect();
+        kinds.dedup();
+        let pictures = kinds
+            .into_iter()
+            .flat_map(|kind| METRICS.map(|metric| self.picture(samples, metric, kind)));
+        pictures.collect()
+    }
+
+    fn picture(
         &self,
         samples: &Samples,
         (metric, name, unit): (&'static str, &str, &'static str),
+        of: &str,
     ) -> Picture {
         let bar = |panel: &str, scheme: &str| {
             let paper = paper(self.tables, panel, scheme, metric);
             (samples.mean(panel, scheme, 0.0, metric).into(), paper)
         };
         let group = |panel: &&'static str| Group {
-            name: (*panel).to_owned(),
+            name: panel.split(", ").next().unwrap_or(panel).to_owned(),
             bars: self.series.iter().map(|scheme| bar(panel, scheme)).collect(),
         };
         let bars = Bars {
@@ -368,9 +379,16 @@ impl Compared {
             y: format!("{name}, {unit}"),
             x: String::new(),
             series: self.series.iter().map(|scheme| (*scheme).to_owned()).collect(),
-            groups: samples.panels().iter().map(group).collect(),
+            groups: samples.panels().iter().filter(|panel| kind(panel) == of).map(group).collect(),
         };
-        let caption = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
-        Picture { name: metric.replace('_', "-"), caption, svg: bars.svg() }
+        let with = if of.is_empty() { String::new() } else { format!(", {of}") };
+        let caption = format!("{}{with}", report::text::capital(name));
+        let name = format!("{metric}{with}").replace(", ", "-").replace(['_', ' '], "-");
+        Picture { name, caption, svg: bars.svg() }
     }
+}
+
+/// What a panel has besides the gateway's place: `64 MB` of `S1, 64 MB`.
+fn kind(panel: &str) -> &str {
+    panel.split_once(", ").map_or("", |(_, kind)| kind)
 }

@@ -64,7 +64,7 @@ fn summarise(samples: &Samples) -> Findings {
     rows.extend(quiet(samples));
     rows.extend(hits(samples));
     Findings {
-        pictures: METRICS.map(|it| COMPARED.picture(samples, it)).into(),
+        pictures: COMPARED.pictures(samples),
         rows,
         parameters: workload::parameters(wanted_mb(samples)),
         medium: per_hop::medium(),

@@ -64,7 +64,7 @@ fn summarise(samples: &Samples) -> Findings {
     let mut parameters = workload::parameters(wanted);
     parameters.extend(of_searches());
     Findings {
-        pictures: METRICS.map(|it| COMPARED.picture(samples, it)).into(),
+        pictures: COMPARED.pictures(samples),
         rows,
         parameters,
         medium: per_hop::medium(),

@@ -76,7 +76,7 @@ fn summarise(samples: &Samples) -> Findings {
         why: "the paper names no size of its grid: a square kilometre has four",
     });
     Findings {
-        pictures: METRICS.map(|it| COMPARED.picture(samples, it)).into(),
+        pictures: COMPARED.pictures(samples),
         rows,
         parameters,
         medium: per_hop::medium(),
