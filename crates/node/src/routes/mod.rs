@@ -126,14 +126,20 @@ impl Routes {
         self.table.exit.gateway().or(self.told().map(|told| told.gateway))
     }
 
-    /// The path to a router; the gateway is one.
+    /// The path to a router; the gateway is one. Of that, the next hop may have told more than the routing layer knows.
     pub fn path_to(&self, router: IpAddr) -> Option<Path> {
-        let gateway = || {
-            let route = self.route().filter(|_| self.gateway() == Some(router))?;
-            let Route { next_hop, metric, .. } = *route;
-            Some(Path { next_hop, interface: route.interface.index, metric, hops: self.hops() })
+        let known = self.table.paths.to(router);
+        let Some(route) = self.route().filter(|_| self.gateway() == Some(router)) else {
+            return known;
         };
-        self.table.paths.to(router).or_else(gateway)
+        let path = known.unwrap_or(Path {
+            next_hop: route.next_hop,
+            interface: route.interface.index,
+            metric: None,
+            hops: None,
+        });
+        let (metric, hops) = (path.metric.or(route.metric), path.hops.or(self.hops()));
+        Some(Path { metric, hops, ..path })
     }
 
     /// What it costs to ask a router. A search that took this many hops to it counts where no path is known.

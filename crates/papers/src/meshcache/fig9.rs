@@ -28,7 +28,7 @@ pub(crate) const FIGURE: Experiment = Experiment {
 fn plan(extent: Extent) -> Vec<Point> {
     let (places, thetas) = match extent {
         Extent::Full => (&PLACES[..], &THETAS[..]),
-        Extent::Quick => (&[SMALL][..], &[0.2, 1.0][..]),
+        Extent::Quick => (&[SMALL][..], &[1.0][..]),
     };
     let mut points = Vec::new();
     for (panel, scenario) in places.iter().copied() {
