@@ -486,12 +486,10 @@ impl Reader<'_> {
     ) -> Option<T> {
         let found = words.iter().find(|(word, _)| word == text.get_ref());
         if found.is_none() {
-            let known: Vec<_> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-            let advice = match file::nearest(text.get_ref(), words.iter().map(|(word, _)| *word)) {
-                Some(near) => format!("did you mean {near:?}?"),
-                None => known.join(" or "),
-            };
-            self.complain(text, &format!("{:?} {is_none}: {advice}", text.get_ref()));
+            let (written, known) = (text.get_ref(), words.iter().map(|(word, _)| *word));
+            let all: Vec<_> = known.clone().map(|word| format!("{word:?}")).collect();
+            let advice = file::meant(written, known, all.join(" or "));
+            self.complain(text, &format!("{written:?} {is_none}: {advice}"));
         }
         found.map(|(_, value)| *value)
     }

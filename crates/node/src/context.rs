@@ -2,6 +2,7 @@
 
 use crate::account::Account;
 use crate::catalogue::{Manifests, Published, Rows, Segments, Signed};
+use crate::chance::Chance;
 use crate::chunks::{Chunks, InFlight, Opener, is_sealed_as};
 use crate::clock::Clock;
 use crate::dns::DnsCache;
@@ -16,7 +17,6 @@ use crate::misbehaviour::Misbehaviour;
 use crate::output::{LinkOutput, Output, StoreOutput};
 use crate::overhear::{Here, Listener};
 use crate::pursuits::Pursuits;
-use crate::record_ids::RecordIds;
 use crate::report::Report;
 use crate::routes::RouteTable;
 use crate::transfers::Transfers;
@@ -55,7 +55,7 @@ pub struct Context {
     pub via: String,
     pub now: Instant,
     pub clock: Clock,
-    pub record_ids: RecordIds,
+    pub record_ids: Chance,
     pub ids: Ids,
     /// Segments of manifests that are not in the catalogue yet.
     pub segments: Segments,
@@ -120,7 +120,7 @@ impl Context {
             via: via(&config),
             now: Instant::ZERO,
             clock: Clock::new(config.built),
-            record_ids: RecordIds::new(config.seed),
+            record_ids: Chance::new(config.seed),
             ids: Ids::default(),
             segments: Segments::default(),
             dns: DnsCache::new(),

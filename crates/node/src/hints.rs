@@ -1,5 +1,6 @@
 //! Hints: announces to the peer towards the gateway which objects can be had through this node, and
 //! receives such announcements from peers behind it. They name objects shortly (`named::hint`).
+//! Also tells the next hop which routers have copies of which objects (`copies`).
 
 use crate::context::Context;
 use crate::mesh::Mesh;

@@ -170,6 +170,12 @@ impl SearchTimeout {
 
     /// The word for [`Self::Adaptive`].
     pub const ADAPTIVE: &str = "adaptive";
+
+    /// Always this many milliseconds; `None` for 0, and for more than [`Self::MAX`].
+    pub fn fixed(ms: u64) -> Option<Self> {
+        let fixed = Duration::from_millis(ms);
+        (!fixed.is_zero() && fixed <= Self::MAX).then_some(Self::Fixed(fixed))
+    }
 }
 
 /// The text is no search timeout.
@@ -195,9 +201,7 @@ impl FromStr for SearchTimeout {
             return Ok(Self::Adaptive);
         }
         let number = text.strip_suffix("ms").and_then(|number| number.trim_end().parse().ok());
-        let fixed = Duration::from_millis(number.ok_or(ParseSearchTimeoutError)?);
-        let is_sound = !fixed.is_zero() && fixed <= Self::MAX;
-        is_sound.then_some(Self::Fixed(fixed)).ok_or(ParseSearchTimeoutError)
+        number.and_then(Self::fixed).ok_or(ParseSearchTimeoutError)
     }
 }
 

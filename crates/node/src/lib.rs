@@ -15,6 +15,7 @@
 mod access;
 pub mod account;
 mod catalogue;
+mod chance;
 mod chunks;
 mod client;
 mod clock;
@@ -45,7 +46,6 @@ pub mod overhear;
 mod peers;
 mod publish;
 mod pursuits;
-mod record_ids;
 mod records;
 mod report;
 mod request;

@@ -162,13 +162,9 @@ impl Variants<'_, '_> {
         let Some(text) = text else { return usual };
         let Ok(timeout) = text.get_ref().parse() else {
             let (written, adaptive) = (text.get_ref(), SearchTimeout::ADAPTIVE);
-            let advice = match file::nearest(written, [adaptive].into_iter()) {
-                Some(near) => format!("did you mean {near:?}?"),
-                None => format!(
-                    "{adaptive:?}, or from \"1ms\" to \"{}ms\"",
-                    SearchTimeout::MAX.as_millis()
-                ),
-            };
+            let most = SearchTimeout::MAX.as_millis();
+            let form = format!("{adaptive:?}, or from \"1ms\" to \"{most}ms\"");
+            let advice = file::meant(written, [adaptive].into_iter(), form);
             self.reader.complain(&text, &format!("{written:?} is no search timeout: {advice}"));
             return usual;
         };

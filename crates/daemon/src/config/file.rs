@@ -230,8 +230,12 @@ fn check_key(wrong: &mut ConfigError, source: Source<'_>, table: &str, key: &str
     }
 }
 
-/// The known word that was probably meant.
-pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// Suggests the known word that was probably meant, else `others`.
+pub fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>, others: String) -> String {
+    nearest(word, known).map_or(others, |near| format!("did you mean {near:?}?"))
+}
+
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let (distance, near) = known.map(|known| (osa_distance(word, known), known)).min()?;
     (distance <= (word.len() / 3).max(1)).then_some(near)
 }

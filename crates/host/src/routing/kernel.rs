@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until};
 
@@ -24,6 +24,7 @@ mod links;
 mod listing;
 mod lookup;
 mod message;
+mod socket;
 mod wireless;
 
 pub use addresses::{addresses, all_addresses};
@@ -84,11 +85,7 @@ enum Phase {
 impl Kernel {
     /// Opens the socket, for these routes.
     pub fn open(wanted: Wanted) -> io::Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // Protocol 0 is NETLINK_ROUTE.
-        let socket =
-            rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+        let socket = socket::subscribed(GROUPS)?;
         let own: SocketAddrNetlink = rustix::net::getsockname(&socket)?.try_into()?;
         Ok(Self {
             socket: watched(socket)?,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sim::scenario::{FarEnd, Intercepts, Routing, Scenario};
-use wire::{Scheme, Selection};
+use wire::Scheme;
 
 use super::child::{Background, wait_for};
 use super::namespace::within;
@@ -301,14 +301,8 @@ fn is_ready(
     }
     let asked = match scheme.selection() {
         None => return Ok(true),
-        Some(Selection::Thcp | Selection::Bcp | Selection::Ghcp) => "gateway",
-        Some(
-            Selection::PhThcp
-            | Selection::PhBcp
-            | Selection::PhGhcp
-            | Selection::PhHints
-            | Selection::Auto,
-        ) => "next_hop",
+        Some(selection) if selection.is_per_hop() => "next_hop",
+        Some(_) => "gateway",
     };
     let asked = &status["route"][asked];
     let peers = ask("peers")?.unwrap_or_default();

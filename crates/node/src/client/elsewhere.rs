@@ -58,7 +58,7 @@ fn not_held(cx: &Context, id: ExchangeId) -> Outcome {
 
 /// Routers that have what a peer asks for, and are no farther from the asker than the next hop to which its request would
 /// go. `None` if there is none, or if the asker wants an answer from here.
-pub fn named(cx: &Context, ask: &Ask) -> Option<Outcome> {
+pub fn nearer(cx: &Context, ask: &Ask) -> Option<Outcome> {
     let PeerHops { visited, elsewhere, per_hop, towards, passed, .. } = &ask.peer_hops;
     let may = *elsewhere && *per_hop && towards.is_none() && !*passed && !ask.is_insistent();
     let mesh = cx.mesh.as_ref().filter(|_| may)?;

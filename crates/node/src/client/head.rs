@@ -202,28 +202,32 @@ impl Client {
     /// No head arrived: answers with a stale response where that is permitted, else with an error.
     pub fn unanswered(&mut self, cx: &mut Context, id: FetchId, error: Option<FetchError>) {
         let in_vain = cx.pursuits.get(&id).is_some_and(Pursuit::is_helpless);
-        let mut waiters = self.misses.retire(id);
+        let waiters = self.misses.retire(id);
         let Some(fetch) = self.misses.end(id, &mut self.values) else { return };
-        let is_sent_on = error == Some(FetchError::Elsewhere);
-        if is_sent_on {
+        if error == Some(FetchError::Elsewhere) {
             // Other routers were named for one asker: requests of others are sent anew.
             let asker = fetch.ask.peer_hops.visited.first();
-            let is_other = |waiter: &mut ExchangeId| {
-                cx.exchanges.get(waiter).is_none_or(|it| it.ask.peer_hops.visited.first() != asker)
+            let is_own = |waiter: &ExchangeId| {
+                cx.exchanges.get(waiter).is_some_and(|it| it.ask.peer_hops.visited.first() == asker)
             };
-            let others: Vec<_> = waiters.extract_if(.., is_other).collect();
+            let (own, others): (Vec<_>, Vec<_>) = waiters.into_iter().partition(is_own);
             self.ask_alone(cx, &others);
+            for waiter in own {
+                if cx.exchanges.get(&waiter).is_some() {
+                    self.unreachable(cx, waiter, error);
+                }
+            }
+            return;
         }
         // Peers had failed before: then it is the mesh that gave no answer.
         let is_forbidden = matches!(error, Some(FetchError::Forbidden(_)));
-        let error =
-            if in_vain && !is_forbidden && !is_sent_on { Some(FetchError::NoRoute) } else { error };
+        let error = if in_vain && !is_forbidden { Some(FetchError::NoRoute) } else { error };
         let now = cx.date();
         for waiter in waiters {
             let Some(exchange) = cx.exchanges.get(&waiter) else { continue };
             let (asked, kind) = (&exchange.ask.headers, exchange.ask.verdict.kind);
             let permitted = |old: &&Rc<Record>| http::stale_permitted(old, asked, kind, now, false);
-            match fetch.old.as_ref().filter(permitted).filter(|_| !is_sent_on) {
+            match fetch.old.as_ref().filter(permitted) {
                 Some(old) => {
                     let forwarded = Some("fwd=stale; detail=unreachable".to_owned());
                     self.check(cx, waiter, Rc::clone(old), -1, forwarded);

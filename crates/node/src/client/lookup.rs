@@ -160,7 +160,7 @@ impl Client {
         if only_here || CacheControl::of_request(&ask.headers).only_if_cached {
             return self.refuse(cx, id, Fault::NotCached);
         }
-        if let Some(outcome) = super::elsewhere::named(cx, &ask) {
+        if let Some(outcome) = super::elsewhere::nearer(cx, &ask) {
             cx.report.redirects += 1;
             self.dismiss(cx, id, outcome);
             return;

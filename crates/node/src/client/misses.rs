@@ -25,7 +25,7 @@ use content::Root;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 use wire::peer::Head;
-use wire::{ObjectKey, Oid};
+use wire::{ObjectKey, Oid, RecordId};
 
 /// All misses; see the module.
 #[derive(Default)]
@@ -217,7 +217,7 @@ impl Misses {
         cutting.check = fetch.ask.expected.filter(|_| is_file).map(Check::new);
         let inflow = Transfer::Cutting(Box::new(cutting));
         let mut incoming =
-            Incoming::new(cx.record_ids.record_id(), status, headers, (now, right), inflow);
+            Incoming::new(RecordId(cx.record_ids.draw()), status, headers, (now, right), inflow);
         incoming.announced = announced;
         incoming.bytes_max = fetch.ask.bytes_max(&cx.config);
         if let Some(format) = fetch.ask.verdict.index.filter(|_| is_file) {

@@ -79,6 +79,7 @@ impl PeerReaders {
     pub fn begin(&self, cx: &mut Context, id: ExchangeId, source: Source, record: RecordId) {
         let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
         let Some((peer, _)) = exchange.peer() else { return };
+        cx.mesh.iter_mut().for_each(|mesh| mesh.gives(cx.now, &exchange.ask));
         let peer_reader = PeerReader::new(peer, &exchange.ask.peer_hops, source, record, cx.now);
         exchange.state = State::PeerReader(Box::new(peer_reader));
         cx.turns.ready(id);

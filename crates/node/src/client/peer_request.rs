@@ -1,19 +1,18 @@
 //! A peer's request: parsed, and admitted if there is memory for it.
 
-use super::Client;
 use super::charge::{cost_of_ask, size_of_ask};
 use super::classified::{expected, judge};
-use super::elsewhere::{self, named};
+use super::{Client, elsewhere};
 use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::{Exchange, State};
 use crate::exchanges::peer_reader::REQUESTS_MAX;
-use crate::http;
 use crate::http::{Audience, Scheme, Target};
 use crate::input::Entrance;
 use crate::mesh::Mesh;
 use crate::output::Dial;
 use crate::request::{Ask, Asker, FIELDS_MAX, PeerHops};
+use crate::{http, named};
 use ::http::{HeaderMap, Method, Uri, Version, header};
 use std::net::IpAddr;
 use wire::peer::{Message, Outcome, Passed};
@@ -41,7 +40,7 @@ impl Client {
         let Some(client) = address.filter(|_| !known) else { return };
         let understood = understand(cx, peer, client, ask);
         let sent_on = understood.as_ref().ok().filter(|_| is_gateway);
-        let sent_on = sent_on.and_then(|ask| named(cx, ask));
+        let sent_on = sent_on.and_then(|ask| elsewhere::nearer(cx, ask));
         let outcome = match understood {
             // The order matters: a loop is answered as such even by a router that is full, so that
             // the other asks elsewhere.
@@ -161,7 +160,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         cookies: HeaderMap::new(),
         verified: true,
     };
-    let ask = crate::named::understand(ask, &cx.config.secret).map_err(|_| Outcome::Malformed)?;
+    let ask = named::understand(ask, &cx.config.secret).map_err(|_| Outcome::Malformed)?;
     // Nothing certifies what is passed on, so it cannot be a published object.
     if ask.named.is_some() && ask.peer_hops.passed {
         return Err(Outcome::NotUnderstood);

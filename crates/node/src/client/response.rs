@@ -70,7 +70,7 @@ impl Client {
         }) += u64::from(!for_peer);
         let ask = &exchange.ask;
         // A random boundary, so that the author of the content cannot have put it there.
-        let boundary = cx.record_ids.record_id();
+        let boundary = RecordId(cx.record_ids.draw());
         let mut chosen = select(&ask.method, &ask.headers, record, headers, boundary);
         // The first byte that is sent decides what Cache-Status says of overhearing: the head
         // cannot wait for the others.

@@ -12,7 +12,6 @@ use crate::hasher::Set;
 use crate::http;
 use crate::http::{Record, fields};
 use crate::input::{ExchangeId, FetchId};
-use crate::mesh::Mesh;
 use crate::misbehaviour::Misbehaviour;
 use crate::transfers::reader::{Joins, Reader};
 use crate::transfers::unsolicited;
@@ -23,7 +22,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::peer::{ChunkHead, Message, Outcome, Want};
-use wire::{ChunkId, Instant, NodeId, peer};
+use wire::{ChunkId, NodeId, peer};
 
 /// The most that one read of the disk fetches, in bytes.
 const READ_BYTES: u64 = 64 * 1024;
@@ -64,7 +63,6 @@ impl Client {
         } else if confirmed {
             self.dismiss(cx, id, Outcome::Complete);
         } else {
-            gives(cx.now, cx.mesh.as_mut(), cx.exchanges.get(&id));
             self.peer_readers.begin(cx, id, Source::Closed(Rc::clone(record)), record.id);
         }
     }
@@ -85,7 +83,6 @@ impl Client {
             self.dismiss(cx, id, Outcome::Busy);
             return;
         }
-        gives(cx.now, cx.mesh.as_mut(), cx.exchanges.get(&id));
         self.peer_readers.begin(cx, id, Source::Incoming(fetch_id), record.id);
         let manifest_credit =
             cx.exchanges.get(&id).map_or(0, |exchange| exchange.ask.peer_hops.manifest_credit);
@@ -182,13 +179,6 @@ impl Client {
             self.leave(cx, id, RequestEnd::Refused);
         }
         is_peer
-    }
-}
-
-/// A peer is given an object.
-fn gives(now: Instant, mesh: Option<&mut Mesh>, exchange: Option<&Exchange>) {
-    if let Some((mesh, exchange)) = mesh.zip(exchange) {
-        mesh.gives(now, &exchange.ask);
     }
 }
 

@@ -137,7 +137,8 @@ impl Copies {
         }
     }
 
-    fn remove(&mut self, router: IpAddr, name: &Hint) {
+    /// A router does not have an object, as it has told, or as it turned out when it was asked.
+    pub fn remove(&mut self, router: IpAddr, name: &Hint) {
         let known = self.routers.get_mut(&router);
         if let Some(place) = known.and_then(|known| known.copies.remove(name)) {
             self.order.remove(&place);
@@ -148,11 +149,6 @@ impl Copies {
                 }
             }
         }
-    }
-
-    /// A router that was asked did not have an object.
-    pub fn refuted(&mut self, router: IpAddr, name: &Hint) {
-        self.remove(router, name);
     }
 
     /// A peer has disconnected: what it told is forgotten.

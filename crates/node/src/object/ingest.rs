@@ -16,6 +16,7 @@ use content::Segment;
 use std::rc::Rc;
 use std::time::Duration;
 use store::Provenance;
+use wire::RecordId;
 
 /// After this time, cut units that peers wait for are listed even if they are few.
 const LIST_AFTER: Duration = Duration::from_millis(20);
@@ -33,7 +34,7 @@ impl Objects {
         let transfer = Transfer::Cutting(Box::new(cutting));
         let date = cx.date();
         let came = (date, cx.clock_right());
-        let record = cx.record_ids.record_id();
+        let record = RecordId(cx.record_ids.draw());
         let mut incoming = Incoming::new(record, StatusCode::OK, HeaderMap::new(), came, transfer);
         incoming.announced = Some(bytes);
         incoming.record_signature = Some(named::VOUCHER);

@@ -27,7 +27,7 @@ impl Source {
             self.select.in_vain(cx.now, id, at);
             let Some(pursuit) = cx.pursuits.get(&id) else { return };
             let name = name_of(&pursuit.quest.ask.key);
-            cx.mesh.iter_mut().for_each(|mesh| mesh.copies.refuted(at, &name));
+            cx.mesh.iter_mut().for_each(|mesh| mesh.copies.remove(at, &name));
         }
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let answer = pursuit.choose(cx, id, &*self.select);

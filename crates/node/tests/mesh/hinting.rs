@@ -68,9 +68,7 @@ fn what_is_evicted_is_told_and_a_wrong_hint_costs_one_question() {
     let mut mesh = ring(&plan());
     mesh.get(HOLDER, URL);
     // The holder begins anew with an empty store, and nobody knows.
-    mesh.kill(HOLDER);
-    mesh.forget_disk(HOLDER);
-    mesh.start(HOLDER);
+    mesh.restart_empty(HOLDER);
     mesh.pass_seconds(1);
     let id = mesh.get(ASKER, URL);
     assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).head);

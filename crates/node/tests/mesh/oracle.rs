@@ -88,9 +88,7 @@ fn mesh(named: Option<IpAddr>) -> (Mesh, Watched) {
     mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
     mesh.get(HOLDER, URL);
     for node in [2, 1, 0] {
-        mesh.kill(node);
-        mesh.forget_disk(node);
-        mesh.start(node);
+        mesh.restart_empty(node);
     }
     mesh.pass_seconds(5);
     (mesh, scheme)

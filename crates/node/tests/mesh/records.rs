@@ -122,9 +122,7 @@ fn a_confirmation_that_nobody_signed_refreshes_nothing() {
 fn where_the_gateway_has_forgotten_a_record_the_whole_comes_anew() {
     let mut mesh = stale();
     for node in [0, 1] {
-        mesh.kill(node);
-        mesh.forget_disk(node);
-        mesh.start(node);
+        mesh.restart_empty(node);
     }
     mesh.pass_seconds(40);
     let id = mesh.get(2, URL);

@@ -29,9 +29,7 @@ fn ring(plan: &Plan) -> Mesh {
     mesh.get(HOLDER, URL);
     // Only the holder has it now.
     for node in [3, 0] {
-        mesh.kill(node);
-        mesh.forget_disk(node);
-        mesh.start(node);
+        mesh.restart_empty(node);
     }
     mesh.pass_seconds(5);
     mesh
@@ -66,9 +64,7 @@ fn the_router_between_passes_the_request_on_and_keeps_what_comes() {
         mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
         mesh.get(HOLDER, URL);
         for node in [3, 0] {
-            mesh.kill(node);
-            mesh.forget_disk(node);
-            mesh.start(node);
+            mesh.restart_empty(node);
         }
         mesh.pass_seconds(5);
         let id = mesh.get(ASKER, URL);
@@ -132,9 +128,7 @@ fn say_found(mesh: &mut Mesh, search: Search, holder: usize) {
 fn who_is_found_and_has_nothing_costs_one_question() {
     for selection in [Selection::Bcp, Selection::PhBcp] {
         let mut mesh = ring(&plan(selection));
-        mesh.kill(HOLDER);
-        mesh.forget_disk(HOLDER);
-        mesh.start(HOLDER);
+        mesh.restart_empty(HOLDER);
         mesh.pass_seconds(5);
         let (id, locate) = locate(&mut mesh);
         say_found(&mut mesh, locate.search, HOLDER);
@@ -234,9 +228,7 @@ fn a_request_that_goes_round_ends() {
         let paths = [(nowhere, path)].into_iter().collect();
         mesh.route(node, RouteTable { exit, paths, stopped: None });
     }
-    mesh.kill(HOLDER);
-    mesh.forget_disk(HOLDER);
-    mesh.start(HOLDER);
+    mesh.restart_empty(HOLDER);
     mesh.pass_seconds(5);
     let (id, locate) = locate(&mut mesh);
     say_found(&mut mesh, locate.search, 9);

@@ -26,8 +26,6 @@ pub(super) const PLACES: [(&str, &str); 3] =
 pub(super) const SMALL: (&str, &str) = ("small", "meshcache-s1");
 /// How long a mesh without clients is measured.
 const IDLE: Duration = Duration::from_secs(300);
-/// How long the paper's mapping table remembers; the paper names no value.
-pub(super) const REFRESH: Duration = Locating::REFRESH;
 /// Bytes in a KB of the paper's gateway load.
 pub(super) const KB: f64 = 1024.0;
 
@@ -74,23 +72,60 @@ pub(super) const COLUMNS: &[&str] = &[
     "located",
     "in_vain",
 ];
+
+/// Why rows of figures are no predictions.
+pub(super) const BY_THINKING: Standing = Standing::Set("think times were fitted to it");
+pub(super) const BY_ORIGIN: Standing =
+    Standing::Set("the origin was moved into the gateway after throughputs were known");
+pub(super) const BY_PINGS: Standing =
+    Standing::Set("peers were made to announce themselves less often after it was known");
+
 /// The size of stores that hardly evict, in KB.
 const LARGE_KB: &str = "65536";
 
 /// A panel: its name, its scenario, and the keys that differ from the scenario's file.
 type Panel = (&'static str, &'static str, Vec<(&'static str, String)>);
 
-/// The three places of the gateway, with stores of 2 MB and of 64 MB; in a quick run a smaller mesh.
+/// The three places of the gateway; in a quick run a smaller mesh.
+pub(super) fn places(extent: Extent) -> Vec<Panel> {
+    let places = match extent {
+        Extent::Full => &PLACES[..],
+        Extent::Quick => &[SMALL],
+    };
+    places.iter().map(|(panel, scenario)| (*panel, *scenario, Vec::new())).collect()
+}
+
+/// The same places under these names, with a key that differs from the scenario's file; none in a quick run.
+pub(super) fn varied(
+    extent: Extent,
+    names: [&'static str; 3],
+    key: &'static str,
+    value: &str,
+) -> Vec<Panel> {
+    let places = match extent {
+        Extent::Full => &PLACES[..],
+        Extent::Quick => &[],
+    };
+    let varied = names.into_iter().zip(places);
+    varied.map(|(panel, (_, scenario))| (panel, *scenario, vec![(key, value.to_owned())])).collect()
+}
+
+/// The places with stores of 2 MB and of 64 MB; in a quick run a smaller mesh.
 pub(super) fn panels(extent: Extent) -> Vec<Panel> {
-    let large = ["S1, 64 MB", "S2, 64 MB", "S3, 64 MB"];
-    let store = || vec![("store_kb", LARGE_KB.to_owned())];
-    let small = PLACES.into_iter().map(|(panel, scenario)| (panel, scenario, Vec::new()));
-    let large =
-        large.into_iter().zip(PLACES).map(|(panel, (_, scenario))| (panel, scenario, store()));
-    match extent {
-        Extent::Full => small.chain(large).collect(),
-        Extent::Quick => vec![(SMALL.0, SMALL.1, Vec::new())],
+    let large = varied(extent, ["S1, 64 MB", "S2, 64 MB", "S3, 64 MB"], "store_kb", LARGE_KB);
+    [places(extent), large].concat()
+}
+
+/// The runs of these series in each panel.
+pub(super) fn points(panels: Vec<Panel>, series: &[Series], extent: Extent) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (panel, scenario, keys) in panels {
+        for series in series.iter().copied() {
+            let key = Key { panel, series: series.name, x: 0.0, rank: points.len() };
+            points.push(Case { scenario, series, keys: keys.clone(), extent }.point(key));
+        }
     }
+    points
 }
 
 /// One scheme of a comparison.
@@ -121,7 +156,7 @@ impl Series {
 
     /// The same, as the paper has it: with setup messages and mapping tables.
     pub const fn as_published(self) -> Self {
-        let locating = Locating::Paper { refresh: REFRESH };
+        let locating = Locating::Paper { refresh: Locating::REFRESH };
         Self { search: SearchConfig { locating, ..self.search }, ..self }
     }
 
@@ -298,8 +333,18 @@ pub(super) struct Compared {
 pub(super) const BY_FIGURES: Standing = Standing::Given("follows from the figures of both");
 
 impl Compared {
+    /// For each of the paper's metrics, how schemes compare, and their figures.
+    pub fn rows(&self, samples: &Samples) -> Vec<Comparison> {
+        let mut rows = Vec::new();
+        for metric in METRICS {
+            rows.extend(self.ratios(samples, metric.0, metric.1));
+            rows.extend(self.figures(samples, metric));
+        }
+        rows
+    }
+
     /// Ratios between schemes, which are the paper's claims.
-    pub fn ratios(&self, samples: &Samples, metric: &'static str, name: &str) -> Vec<Comparison> {
+    fn ratios(&self, samples: &Samples, metric: &'static str, name: &str) -> Vec<Comparison> {
         let mut rows = Vec::new();
         for panel in samples.panels() {
             for [over, under] in self.pairs.iter().copied() {
@@ -328,7 +373,7 @@ impl Compared {
     }
 
     /// Each scheme's figures.
-    pub fn figures(
+    fn figures(
         &self,
         samples: &Samples,
         (metric, name, unit): (&'static str, &str, &'static str),

@@ -43,14 +43,16 @@ fn plan(extent: Extent) -> Vec<Point> {
     points
 }
 
+/// A figure of ph-bcp over that of default, run by run.
+fn over_default(samples: &Samples, panel: &str, x: f64, column: &str) -> Vec<f64> {
+    let [a3, a1] = ["ph-bcp", "default"].map(|series| samples.values(panel, series, x, column));
+    a3.iter().zip(a1).map(|(a3, a1)| a3 / a1).collect()
+}
+
 /// By how many per cent ph-bcp changes a figure of default's; `sign` is -1 for what it lowers.
 fn gain(samples: &Samples, panel: &str, x: f64, column: &str, sign: f64) -> Estimate {
-    let of = |series| samples.values(panel, series, x, column);
-    let gains = of("ph-bcp")
-        .iter()
-        .zip(of("default"))
-        .map(|(a3, a1)| sign * 100.0 * (a3 / a1 - 1.0))
-        .collect::<Vec<_>>();
+    let over = over_default(samples, panel, x, column);
+    let gains: Vec<_> = over.iter().map(|over| sign * 100.0 * (over - 1.0)).collect();
     Estimate::of(&gains)
 }
 
@@ -74,14 +76,7 @@ fn summarise(samples: &Samples) -> Findings {
             }));
             // The paper's claim: gains grow with the exponent.
             if let [first, .., last] = xs.as_slice() {
-                let of = |x: &f64| {
-                    let of = |series| samples.values(panel, series, *x, column);
-                    of("ph-bcp")
-                        .iter()
-                        .zip(of("default"))
-                        .map(|(a3, a1)| a3 / a1)
-                        .collect::<Vec<_>>()
-                };
+                let of = |x: &f64| over_default(samples, panel, *x, column);
                 rows.push(Comparison {
                     heading: "ph-bcp over default, at the greatest exponent over the least"
                         .to_owned(),

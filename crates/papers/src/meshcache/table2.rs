@@ -1,11 +1,13 @@
 //! Table 2: clients read pages for an hour, with a cache at the gateway only, at access routers, and at each
 //! hop; for three places of the gateway.
 
-use super::caches::{COLUMNS, Case, Compared, KB, METRICS, PLACES, SMALL, Series};
+use super::caches::{
+    BY_ORIGIN, BY_PINGS, BY_THINKING, COLUMNS, Compared, KB, Series, places, points,
+};
 use super::{bound, per_hop, targets, workload};
 use crate::experiment::{
-    Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Point, Runs, Samples,
-    Short, Standing,
+    Comparison, Estimate, Expectation, Experiment, Extent, Findings, Point, Runs, Samples, Short,
+    Standing,
 };
 use wire::Scheme;
 
@@ -21,13 +23,6 @@ const COMPARED: Compared = Compared {
     standing,
 };
 
-/// Why rows are not predictions.
-const BY_THINKING: Standing = Standing::Set("think times were fitted to it");
-const BY_ORIGIN: Standing =
-    Standing::Set("the origin was moved into the gateway after throughputs were known");
-const BY_PINGS: Standing =
-    Standing::Set("peers were made to announce themselves less often after it was known");
-
 pub(crate) const TABLE: Experiment = Experiment {
     name: "meshcache-table2",
     title: "MeshCache, table 2",
@@ -40,27 +35,11 @@ pub(crate) const TABLE: Experiment = Experiment {
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
-    let places: &[(&'static str, &'static str)] = match extent {
-        Extent::Full => &PLACES,
-        Extent::Quick => &[SMALL],
-    };
-    let mut points = Vec::new();
-    for (panel, scenario) in places {
-        for series in SERIES {
-            let rank = points.len();
-            let key = Key { panel, series: series.name, x: 0.0, rank };
-            points.push(Case { scenario, series, keys: Vec::new(), extent }.point(key));
-        }
-    }
-    points
+    points(places(extent), &SERIES, extent)
 }
 
 fn summarise(samples: &Samples) -> Findings {
-    let mut rows = Vec::new();
-    for (metric, name, unit) in METRICS {
-        rows.extend(COMPARED.ratios(samples, metric, name));
-        rows.extend(COMPARED.figures(samples, (metric, name, unit)));
-    }
+    let mut rows = COMPARED.rows(samples);
     rows.extend(quiet(samples));
     rows.extend(hits(samples));
     Findings {

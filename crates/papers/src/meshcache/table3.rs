@@ -1,12 +1,13 @@
 //! Table 3: clients read pages for an hour, with a cache at the gateway only, and with access routers that search for
 //! the nearest copy, end to end and per hop.
 
-use super::caches::{COLUMNS, Case, Compared, METRICS, REFRESH, Series, panels};
+use super::caches::{BY_ORIGIN, BY_THINKING, COLUMNS, Compared, KB, Series, panels, points};
 use super::{per_hop, searching, targets, workload};
 use crate::experiment::{
-    Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Point,
+    Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Point,
     Runs, Samples, Short, Standing,
 };
+use sim::router::mesh::Locating;
 use wire::Scheme;
 
 const SERIES: [Series; 5] = [
@@ -43,28 +44,17 @@ pub(crate) const TABLE: Experiment = Experiment {
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
-    let mut points = Vec::new();
-    for (panel, scenario, keys) in panels(extent) {
-        // In a quick run only the paper's schemes.
-        let count = if extent == Extent::Quick { PUBLISHED } else { SERIES.len() };
-        for series in SERIES.into_iter().take(count) {
-            let key = Key { panel, series: series.name, x: 0.0, rank: points.len() };
-            points.push(Case { scenario, series, keys: keys.clone(), extent }.point(key));
-        }
-    }
-    points
+    // In a quick run only the paper's schemes.
+    let count = if extent == Extent::Quick { PUBLISHED } else { SERIES.len() };
+    points(panels(extent), &SERIES[..count], extent)
 }
 
 fn summarise(samples: &Samples) -> Findings {
-    let mut rows = Vec::new();
-    for (metric, name, unit) in METRICS {
-        rows.extend(COMPARED.ratios(samples, metric, name));
-        rows.extend(COMPARED.figures(samples, (metric, name, unit)));
-    }
+    let mut rows = COMPARED.rows(samples);
     rows.extend(searching::without_searches(samples, &COMPARED));
     rows.extend(hits(samples));
     rows.extend(searching::rows(samples, &COMPARED));
-    let wanted = samples.mean("S1", "default", 0.0, "wanted_kb").mean / super::caches::KB;
+    let wanted = samples.mean("S1", "default", 0.0, "wanted_kb").mean / KB;
     let mut parameters = workload::parameters(wanted);
     parameters.extend(of_searches());
     Findings {
@@ -79,10 +69,8 @@ fn summarise(samples: &Samples) -> Findings {
 /// The model was fitted to default's gateway load, and changed after throughputs of other schemes were known.
 fn standing(metric: &str, scheme: &str) -> Standing {
     match (metric, scheme) {
-        ("aat", "default") => {
-            Standing::Set("the origin was moved into the gateway after throughputs were known")
-        }
-        ("gateway_load", "default") => Standing::Set("think times were fitted to it"),
+        ("aat", "default") => BY_ORIGIN,
+        ("gateway_load", "default") => BY_THINKING,
         _ => Standing::Predicted,
     }
 }
@@ -134,7 +122,7 @@ pub(super) fn of_searches() -> Vec<Parameter> {
         ),
         parameter(
             "mapping table",
-            format!("{} s, as bcp and ph-bcp have it", REFRESH.as_secs()),
+            format!("{} s, as bcp and ph-bcp have it", Locating::REFRESH.as_secs()),
             Chosen::Once,
             "the paper has a refresh timeout without a value; ours has no table: the request says where it goes",
         ),

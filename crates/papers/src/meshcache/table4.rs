@@ -1,9 +1,11 @@
 //! Table 4: the per-hop schemes compared, and ours beside them: hints, which find copies without searching.
 
-use super::caches::{COLUMNS, Case, Compared, KB, METRICS, PLACES, Series, panels};
+use super::caches::{
+    BY_ORIGIN, BY_PINGS, BY_THINKING, COLUMNS, Compared, KB, Series, panels, points, varied,
+};
 use super::{per_hop, searching, table3, workload};
 use crate::experiment::{
-    Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Parameter, Point,
+    Chosen, Comparison, Estimate, Expectation, Experiment, Extent, Findings, Parameter, Point,
     Runs, Samples, Short, Standing,
 };
 use sim::router::mesh::SQUARE_M;
@@ -42,27 +44,13 @@ pub(crate) const TABLE: Experiment = Experiment {
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
-    let unlike = ["S1, theta 0.2", "S2, theta 0.2", "S3, theta 0.2"].into_iter().zip(PLACES);
-    let unlike =
-        unlike.map(|(panel, (_, scenario))| (panel, scenario, vec![("zipf", "0.2".to_owned())]));
-    let mut points = Vec::new();
-    for (panel, scenario, keys) in
-        panels(extent).into_iter().chain(unlike.filter(|_| extent == Extent::Full))
-    {
-        for series in SERIES {
-            let key = Key { panel, series: series.name, x: 0.0, rank: points.len() };
-            points.push(Case { scenario, series, keys: keys.clone(), extent }.point(key));
-        }
-    }
-    points
+    let unlike = ["S1, theta 0.2", "S2, theta 0.2", "S3, theta 0.2"];
+    let panels = [panels(extent), varied(extent, unlike, "zipf", "0.2")].concat();
+    points(panels, &SERIES, extent)
 }
 
 fn summarise(samples: &Samples) -> Findings {
-    let mut rows = Vec::new();
-    for (metric, name, unit) in METRICS {
-        rows.extend(COMPARED.ratios(samples, metric, name));
-        rows.extend(COMPARED.figures(samples, (metric, name, unit)));
-    }
+    let mut rows = COMPARED.rows(samples);
     rows.extend(searching::without_searches(samples, &COMPARED));
     rows.extend(searching::rows(samples, &COMPARED));
     rows.extend(hints(samples));
@@ -86,13 +74,9 @@ fn summarise(samples: &Samples) -> Findings {
 
 fn standing(metric: &str, scheme: &str) -> Standing {
     match (metric, scheme) {
-        ("aat", "default" | "ph-thcp") => {
-            Standing::Set("the origin was moved into the gateway after throughputs were known")
-        }
-        ("gateway_load", "default") => Standing::Set("think times were fitted to it"),
-        ("network_load", "ph-thcp") => {
-            Standing::Set("peers were made to announce themselves less often after it was known")
-        }
+        ("aat", "default" | "ph-thcp") => BY_ORIGIN,
+        ("gateway_load", "default") => BY_THINKING,
+        ("network_load", "ph-thcp") => BY_PINGS,
         _ => Standing::Predicted,
     }
 }

@@ -214,16 +214,8 @@ impl<'a> Mesh<'a> {
             let next_hop = self.world.routes().next_hop(router, gateway);
             let asked = match scheme.selection() {
                 None => None,
-                Some(Selection::Thcp | Selection::Bcp | Selection::Ghcp) => {
-                    next_hop.map(|_| gateway)
-                }
-                Some(
-                    Selection::PhThcp
-                    | Selection::PhBcp
-                    | Selection::PhGhcp
-                    | Selection::PhHints
-                    | Selection::Auto,
-                ) => next_hop,
+                Some(selection) if selection.is_per_hop() => next_hop,
+                Some(_) => next_hop.map(|_| gateway),
             };
             match (self.world.program(router), asked) {
                 (Member::Router(it), _) if !it.has_far_end() => false,

@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use crate::net::tcp::Recovery;
 use node::SearchTimeout;
@@ -366,8 +365,7 @@ fn timeout(value: &DeValue<'_>) -> Option<SearchTimeout> {
     if value.as_str() == Some(SearchTimeout::ADAPTIVE) {
         return Some(SearchTimeout::Adaptive);
     }
-    let fixed = Duration::from_millis(whole(value).filter(|it| *it > 0)?);
-    (fixed <= SearchTimeout::MAX).then_some(SearchTimeout::Fixed(fixed))
+    SearchTimeout::fixed(whole(value)?)
 }
 
 /// Takes also a whole number written as `1e6`.

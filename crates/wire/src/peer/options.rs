@@ -18,6 +18,7 @@
 
 use std::net::IpAddr;
 
+use super::address;
 use super::codec::{FrameError, Part, Reader, Unknown, at_most, sound, write_bytes};
 use crate::varint;
 use crate::{Digest, NodeId};
@@ -189,10 +190,9 @@ impl ByteRange {
 }
 
 fn address_bytes(address: IpAddr) -> Vec<u8> {
-    match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    }
+    let mut bytes = Vec::new();
+    address::write(Some(address), &mut bytes);
+    bytes
 }
 
 fn digest_bytes(digest: &Digest) -> Vec<u8> {

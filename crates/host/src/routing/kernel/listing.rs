@@ -2,17 +2,14 @@
 
 use std::io;
 
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{RecvFlags, SendFlags};
 
-use super::DATAGRAM_MAX;
 use super::message::{self, Message};
+use super::{DATAGRAM_MAX, socket};
 
 /// What `read` makes of the messages that answer a request to list all of a kind (`GETADDR` …).
 pub fn list<T>(kind: u16, read: impl Fn(Message<'_>) -> Option<T>) -> io::Result<Vec<T>> {
-    let (family, socket) = (AddressFamily::NETLINK, SocketType::RAW);
-    let socket = rustix::net::socket_with(family, socket, SocketFlags::CLOEXEC, None)?;
-    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
+    let socket = socket::open(socket::ROUTE)?;
     rustix::net::send(&socket, &message::dump(kind, 1), SendFlags::empty())?;
     let (mut found, mut buffer) = (Vec::new(), vec![0; DATAGRAM_MAX]);
     loop {

@@ -3,10 +3,9 @@
 use std::io;
 use std::net::IpAddr;
 
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{RecvFlags, SendFlags};
 
-use super::message;
+use super::{message, socket};
 
 /// The greatest length of the answer, which is one message and much shorter.
 const ANSWER_MAX: usize = 4096;
@@ -28,9 +27,7 @@ pub enum Forward {
 /// # Errors
 /// If the netlink socket fails.
 pub fn forward(to: IpAddr, from: Option<(IpAddr, u32)>) -> io::Result<Forward> {
-    let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
-    let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
-    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
+    let socket = socket::open(socket::ROUTE)?;
     rustix::net::send(&socket, &message::route_request(to, from), SendFlags::empty())?;
     let mut buffer = [0; ANSWER_MAX];
     // The kernel answers before `send` returns.

@@ -104,16 +104,8 @@ pub struct Hop {
 pub fn dump(kind: u16, sequence: u32) -> Vec<u8> {
     // The kernel requires a payload of this length: `ifinfomsg` for links, otherwise at most
     // `rtmsg`.
-    let payload: usize = if kind == GETLINK { 16 } else { 12 };
-    let length = u32::try_from(HEADER + payload).unwrap_or(0);
-    let mut bytes = Vec::with_capacity(HEADER + payload);
-    bytes.extend(length.to_ne_bytes());
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend((FLAG_REQUEST | FLAG_DUMP).to_ne_bytes());
-    bytes.extend(sequence.to_ne_bytes());
-    bytes.extend(0u32.to_ne_bytes());
-    bytes.resize(HEADER + payload, 0);
-    bytes
+    let payload = if kind == GETLINK { 16 } else { 12 };
+    request(kind, FLAG_REQUEST | FLAG_DUMP, sequence, &[0; 16][..payload])
 }
 
 /// A request for the route of a packet to an address; with `from`, of a packet from that address
@@ -127,22 +119,22 @@ pub fn route_request(to: IpAddr, from: Option<(IpAddr, u32)>) -> Vec<u8> {
         payload.extend(attribute(2, &octets(from)));
         payload.extend(attribute(3, &interface.to_ne_bytes()));
     }
-    request(GETROUTE, &payload)
+    request(GETROUTE, FLAG_REQUEST, 1, &payload)
 }
 
 /// A request by generic netlink, of version 1, with an attribute.
 pub fn generic_request(family: u16, command: u8, (kind, value): (u16, &[u8])) -> Vec<u8> {
     let mut payload = vec![command, 1, 0, 0];
     payload.extend(attribute(kind, value));
-    request(family, &payload)
+    request(family, FLAG_REQUEST, 1, &payload)
 }
 
-fn request(kind: u16, payload: &[u8]) -> Vec<u8> {
+fn request(kind: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(HEADER + payload.len()).unwrap_or(0);
     let mut bytes = length.to_ne_bytes().to_vec();
     bytes.extend(kind.to_ne_bytes());
-    bytes.extend(FLAG_REQUEST.to_ne_bytes());
-    bytes.extend(1u32.to_ne_bytes());
+    bytes.extend(flags.to_ne_bytes());
+    bytes.extend(sequence.to_ne_bytes());
     bytes.extend(0u32.to_ne_bytes());
     bytes.extend(payload);
     bytes

@@ -5,10 +5,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::net::netlink::{self, SocketAddrNetlink};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{RecvFlags, SendFlags};
 
 use super::message::{self, attributes, u16_at, u32_at};
+use super::socket;
 
 /// The family that knows the others (`GENL_ID_CTRL`), its request for a family, and the attributes of
 /// the family's number and name.
@@ -38,7 +38,7 @@ pub fn is_forwarding_mesh_point(name: &str, index: u32) -> bool {
 }
 
 fn ask(interface: u32) -> io::Result<bool> {
-    let socket = open()?;
+    let socket = socket::open(socket::GENERIC)?;
     let Some(nl80211) = family(&socket, "nl80211")? else { return Ok(false) };
     let about = interface.to_ne_bytes();
     let about = (INTERFACE, &about[..]);
@@ -47,14 +47,6 @@ fn ask(interface: u32) -> io::Result<bool> {
         return Ok(false);
     }
     Ok(forwards(&exchange(&socket, &message::generic_request(nl80211, GET_MESH_CONFIG, about))?))
-}
-
-fn open() -> io::Result<OwnedFd> {
-    let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
-    let generic = Some(netlink::GENERIC);
-    let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, generic)?;
-    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, 0))?;
-    Ok(socket)
 }
 
 /// The number of a family.
@@ -129,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_kernel_knows_the_family_of_families() {
-        let socket = open().unwrap();
+        let socket = socket::open(socket::GENERIC).unwrap();
         assert_eq!(family(&socket, "nlctrl").unwrap(), Some(CONTROL));
         // Loopback is not wireless.
         assert!(!is_forwarding_mesh_point("lo", 1));

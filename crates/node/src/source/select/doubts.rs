@@ -1,5 +1,6 @@
 //! Routers that said *found* and did not help (decision 0033).
 
+use super::oldest::make_room;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -19,10 +20,7 @@ pub struct Doubts(BTreeMap<IpAddr, (u8, Instant)>);
 impl Doubts {
     /// A router did not help.
     pub fn failed(&mut self, now: Instant, router: IpAddr) {
-        if self.0.len() >= ROUTERS_MAX && !self.0.contains_key(&router) {
-            let oldest = self.0.iter().min_by_key(|(_, (_, at))| *at).map(|(router, _)| *router);
-            oldest.into_iter().for_each(|oldest| _ = self.0.remove(&oldest));
-        }
+        make_room(&mut self.0, ROUTERS_MAX, &router, |(_, at)| *at);
         let (count, at) = self.0.entry(router).or_insert((0, now));
         *count = if now - *at > DOUBTED_FOR { 1 } else { count.saturating_add(1) };
         *at = now;

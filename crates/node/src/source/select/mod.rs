@@ -9,6 +9,7 @@ mod auto;
 mod bcp;
 mod doubts;
 mod ghcp;
+mod oldest;
 mod ph_hints;
 mod ph_thcp;
 mod thcp;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use wire::Instant;
 
-/// After so many routers that did not help, a request goes along the way.
+/// When this many routers have not helped, a request goes along the way.
 const IN_VAIN_MAX: usize = 4;
 
 /// The scheme.

@@ -227,6 +227,13 @@ impl Mesh {
         self.machines[node].disk = None;
     }
 
+    /// A daemon ends and begins again with an empty store.
+    pub fn restart_empty(&mut self, node: usize) {
+        self.kill(node);
+        self.forget_disk(node);
+        self.start(node);
+    }
+
     /// The disk of a node that runs, or did.
     pub fn disk(&mut self, node: usize) -> &mut Shelf {
         self.machines[node].disk.as_mut().expect("it has begun once")

@@ -1,6 +1,7 @@
 //! Searches of other routers: each is passed on once, a little later, so that neighbours do not send at once.
 
-use super::chance::Chance;
+use crate::chance::Chance;
+use crate::source::select::oldest::make_room;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -50,10 +51,7 @@ impl Flood {
         if let Some(heard) = self.heard.get_mut(&origin).filter(|it| now - it.at <= FORGET_AFTER) {
             return heard.is_new(now, search);
         }
-        if self.heard.len() >= ORIGINS_MAX {
-            let oldest = self.heard.iter().min_by_key(|(_, it)| it.at).map(|(origin, _)| *origin);
-            oldest.into_iter().for_each(|oldest| _ = self.heard.remove(&oldest));
-        }
+        make_room(&mut self.heard, ORIGINS_MAX, &origin, |it| it.at);
         self.heard.insert(origin, Heard { newest: search, before: 0, at: now });
         true
     }
@@ -148,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_flood_takes_a_twentieth_of_the_air_and_bounded_memory() {
-        let (mut flood, mut chance) = (Flood::default(), Chance::new(&[1; 32]));
+        let (mut flood, mut chance) = (Flood::default(), Chance::new([1; 32]));
         let (mut now, mut passed) = (Instant::ZERO, 0_u32);
         for n in 0..5_000_u32 {
             now = now + Duration::from_millis(2);

@@ -1,5 +1,6 @@
 //! The paper's mapping table: which router has an object (MeshCache §7.3, steps 7, 14 and 15).
 
+use crate::source::select::oldest::make_room;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -29,10 +30,7 @@ impl Mappings {
 
     /// A router has an object.
     pub fn put(&mut self, now: Instant, name: Hint, holder: IpAddr) {
-        if self.by_name.len() >= MAPPINGS_MAX && !self.by_name.contains_key(&name) {
-            let oldest = self.by_name.iter().min_by_key(|(_, (_, at))| *at).map(|(name, _)| *name);
-            oldest.into_iter().for_each(|oldest| _ = self.by_name.remove(&oldest));
-        }
+        make_room(&mut self.by_name, MAPPINGS_MAX, &name, |(_, at)| *at);
         self.by_name.insert(name, (holder, now));
     }
 }

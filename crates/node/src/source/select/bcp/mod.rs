@@ -6,7 +6,6 @@
 //! nearest of them is asked, if it is no farther than the gateway; else the gateway. *Where to start:* [`Bcp`], the
 //! scheme; `searches.rs` has this router's own searches, `flood.rs` passes on those of others.
 
-mod chance;
 mod flood;
 mod mappings;
 mod seal;
@@ -16,10 +15,10 @@ mod timeout;
 use super::doubts::Doubts;
 use super::{Answer, Counts, Here, Query, Said, Select, on_the_way};
 use crate::access::is_local;
+use crate::chance::Chance;
 use crate::input::{FetchId, Locating, MeshConfig};
 use crate::stock::name_of;
 use bytes::Bytes;
-use chance::Chance;
 use flood::Flood;
 use mappings::Mappings;
 use seal::Seal;
@@ -57,7 +56,7 @@ impl Bcp {
             per_hop: config.selection.is_per_hop(),
             port: config.port,
             seal: Seal::new(config.key.as_ref()),
-            chance: Chance::new(seed),
+            chance: Chance::new(blake3::derive_key("hearsay 2026-11 chance of searches", seed)),
             flood: Flood::default(),
             searches: Searches::default(),
             mappings: match config.search.locating {

@@ -12,7 +12,7 @@ use wire::{Hint, Instant};
 
 /// The most searches at once; further requests go on the way without one.
 const SEARCHES_MAX: usize = 256;
-/// After so many routers that did not help, a request goes along the way.
+/// When this many routers have not helped, a request goes along the way.
 const IN_VAIN_MAX: u8 = 4;
 /// The most answers to one search.
 const HOLDERS_MAX: usize = 32;

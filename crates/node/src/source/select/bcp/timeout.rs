@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The latest searches that count.
 const PAST_MAX: usize = 64;
-/// Before so many are known, the paper's timeout is used.
+/// The paper's timeout is used until this many searches are known.
 const PAST_MIN: usize = 8;
 /// The timeouts among which the best is chosen.
 const STEP: Duration = Duration::from_millis(5);
@@ -74,7 +74,7 @@ mod tests {
     use super::super::searches::Fetched;
     use super::*;
 
-    /// A search that found a router of this cost after so many milliseconds; the gateway costs 1024.
+    /// A search that found a router of this cost after `after_ms` milliseconds; the gateway costs 1024.
     fn search(after_ms: u64, cost: u32) -> Past {
         Past {
             founds: vec![(Duration::from_millis(after_ms), cost)],
