@@ -81,7 +81,7 @@ pub use misbehaviour::Misbehaviour;
 pub use node::Node;
 pub use output::{ClientOutput, Dial, Fetch, Head, LinkOutput, OriginOutput, Output, StoreOutput};
 pub use overhear::Overhearing;
-pub use peers::PeerInfo;
+pub use peers::{Instead, PeerInfo, Tamper};
 pub use report::{Recent, Report, Requests, Unstored};
 pub use routes::{Exit, Interface, Path, Paths, Route, RouteSource, RouteTable, Uplink};
 pub use source::select;

@@ -20,13 +20,13 @@ use crate::input::{
 use crate::object::Objects;
 use crate::output::{OriginOutput, Output};
 use crate::overhear::Listener;
-use crate::peers::PeerInfo;
+use crate::peers::{PeerInfo, Tamper};
 use crate::publish::Publish;
 use crate::pursuits::Upstream;
 use crate::report::Report;
 use crate::source::detour::Turn;
 use crate::source::select::Select;
-use crate::source::{Source, select};
+use crate::source::{LOOK_EVERY, Source, select};
 use crate::timer::{self, Timer};
 use crate::{hints, http};
 use ::http::{HeaderMap, StatusCode};
@@ -150,6 +150,13 @@ impl Node {
     /// Its id and public key, if it is in a mesh.
     pub fn identity(&self) -> Option<(NodeId, PublicKey)> {
         self.cx.mesh.as_ref().map(|mesh| (mesh.peers.own_id(), mesh.peers.own_key()))
+    }
+
+    /// Makes it lie to its peers, for simulations and tests.
+    pub fn tamper(&mut self, by: Box<dyn Tamper>) {
+        if let Some(mesh) = &mut self.cx.mesh {
+            mesh.peers.tamper = Some(by);
+        }
     }
 
     /// All objects that this node publishes, by name.
@@ -405,7 +412,7 @@ impl Node {
         let bodies = self.source.look_after_bodies(&mut self.cx);
         let peer_readers = !self.client.peer_readers.requests.is_empty();
         if !ids.is_empty() || peer_readers || bodies {
-            self.source.look_again(self.cx.now);
+            self.source.look_by(self.cx.now + LOOK_EVERY);
         }
     }
 }

@@ -50,7 +50,7 @@ wire::counters! {
         Mesh () {
             /// Connected peers.
             peers: Gauge, Peers;
-            /// Peers that were disconnected because the next hop or the gateway needed their place.
+            /// Peers that were disconnected because another node needed their place.
             peers_displaced: Counter, Peers;
             /// Connections of nodes that were refused, by reason.
             peers_refused: Tally<Refusal>, Connections;

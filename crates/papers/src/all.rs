@@ -4,7 +4,7 @@ use crate::experiment::Experiment;
 use crate::{ditto, meshcache};
 
 /// All experiments, in the order in which they are listed.
-pub static ALL: [Experiment; 14] = [
+pub static ALL: [Experiment; 15] = [
     meshcache::FIG4,
     meshcache::FIG5,
     meshcache::FIG6,
@@ -13,6 +13,7 @@ pub static ALL: [Experiment; 14] = [
     meshcache::TABLE4,
     meshcache::FIG8,
     meshcache::FIG9,
+    meshcache::LIARS,
     ditto::PLACES,
     ditto::CALIBRATION,
     ditto::ALL,

@@ -17,7 +17,7 @@ use node::{
     Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable,
     SearchConfig, Squares,
 };
-use wire::{Date, Instant, Selection};
+use wire::{Date, Instant, Selection, peer};
 
 use crate::hosts::{date, discard};
 use crate::net::{Body, Event, Flags, Host, Interface, Packet, SocketId};
@@ -29,6 +29,7 @@ mod catalogue;
 mod disk;
 pub mod far;
 mod fetches;
+mod liar;
 mod line;
 mod links;
 pub mod mesh;
@@ -43,6 +44,7 @@ use callers::Callers;
 use disk::Disk;
 pub use disk::StoreSize;
 use fetches::Fetches;
+use liar::Liar;
 use links::{Links, plain};
 use pair::Pair;
 pub use pair::{FarPlace, keys};
@@ -107,6 +109,8 @@ pub struct Router {
     intercepts: Vec<Interface>,
     clock_at: Instant,
     notices: u64,
+    /// The address of which it says that everything is there, if it lies.
+    lies_for: Option<IpAddr>,
     /// Is given what the engine does, as that of this router.
     events: Option<(usize, EventSink)>,
 }
@@ -166,6 +170,7 @@ impl Router {
             intercepts: settings.intercepts,
             clock_at: Instant::ZERO,
             notices: 0,
+            lies_for: None,
             events: None,
         })
     }
@@ -174,6 +179,18 @@ impl Router {
     pub fn watch(&mut self, router: usize, events: EventSink) {
         self.node.events().watch(true);
         self.events = Some((router, events));
+    }
+
+    /// As others name it: its engine's identity, at this address.
+    pub fn named(&self, at: IpAddr) -> Option<peer::Router> {
+        let (id, _) = self.node.identity()?;
+        Some(peer::Router { id, address: Some(at), cost: None })
+    }
+
+    /// From now on the router at this address lies, as these others do.
+    pub fn lie(&mut self, at: IpAddr, liars: Vec<peer::Router>) {
+        self.lies_for = Some(at);
+        self.node.tamper(Box::new(Liar::new(at, liars)));
     }
 
     /// The engine's counters.
@@ -335,6 +352,10 @@ impl Program for Router {
             Event::Closed { id, .. } if self.callers.has(id) => self.callers.closed(id, inputs),
             Event::Closed { id, why } => self.fetches.closed(now, host, id, why, inputs),
             Event::Datagram { from, payload, .. } => {
+                let found = self.lies_for.and_then(|at| Liar::found(at, &payload, PEER_PORT));
+                if let Some((SocketAddr::V4(to), answer)) = found {
+                    host.send_datagram(now, PEER_PORT, to, answer);
+                }
                 inputs.push_back(Input::Datagram(plain(from), payload));
             }
             Event::Writable(_) => {}

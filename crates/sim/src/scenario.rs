@@ -89,6 +89,8 @@ pub struct Scenario {
     pub congestion: Congestion,
     /// Settings in which routers differ from the daemon's defaults.
     pub variant: Variant,
+    /// Routers that lie off the way to the gateway, in order.
+    pub liars: Vec<usize>,
     /// The link between the gateway and the origin, or the far end before it.
     pub uplink: Uplink,
     /// What stands at that link's outer end.

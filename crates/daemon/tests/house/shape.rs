@@ -23,7 +23,7 @@ const METHODS_MAX: usize = 60;
 const NODE_METHODS_MAX: usize = 30;
 
 /// Types that exceed the limit, and the number of their methods.
-const METHODS: [(&str, usize); 2] = [("node::Objects", 83), ("node::Peers", 90)];
+const METHODS: [(&str, usize); 2] = [("node::Objects", 83), ("node::Peers", 89)];
 
 /// Known circles: top files and folders of a crate that name each other.
 const CIRCLES: [(&str, &[&str]); 5] = [

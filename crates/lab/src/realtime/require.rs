@@ -93,6 +93,10 @@ pub fn playable(scenario: &Scenario) -> Result<(), Failure> {
             format!("{name}: `mobility` and `cuts` change links, and here they stay; {here}");
         return Err(Failure::refused(text));
     }
+    if !scenario.liars.is_empty() {
+        let text = format!("{name}: `liars`: daemons do not lie; {here}");
+        return Err(Failure::refused(text));
+    }
     if routers > ROUTERS_MAX {
         let text = format!("{name}: {routers} routers are more than {ROUTERS_MAX}; {here}");
         return Err(Failure::refused(text));

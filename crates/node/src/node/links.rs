@@ -5,7 +5,7 @@ use crate::events::{self, Events, LinkEnd, Stale};
 use crate::hints;
 use crate::input::FetchId;
 use crate::peers::{Down, Event};
-use crate::source::Source;
+use crate::source::{LOOK_EVERY, Source};
 use wire::NodeId;
 use wire::counters::Reason as _;
 use wire::peer::{Message, Request};
@@ -69,7 +69,7 @@ impl Node {
                 self.client.peer_asks(cx, peer, *ask);
                 // From now on a peer waits for our progress: the timer that checks it must run.
                 if !self.client.peer_readers.requests.is_empty() {
-                    self.source.look_again(cx.now);
+                    self.source.look_by(cx.now + LOOK_EVERY);
                 }
             }
             Message::End(request, outcome) => {

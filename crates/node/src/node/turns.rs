@@ -4,6 +4,7 @@
 use super::{Node, way};
 use crate::exchanges::exchange::{Exchange, Source};
 use crate::input::{ExchangeId, FetchId};
+use crate::output::{OriginOutput, Output};
 use crate::publish;
 use crate::turns::{Fresh, TURNS_MAX, Turn, VALUES_MAX};
 
@@ -36,7 +37,16 @@ impl Node {
             let of_nobody = self.object.is_unwanted(&self.cx, id)
                 || self.client.misses.is_unwanted(&self.cx, id);
             if turn == Turn::End && of_nobody {
-                self.cancel(id);
+                // Asked before `over`, which ends the put.
+                let is_put = self.publish.has(id);
+                self.client.misses.forget(id);
+                self.source.cancel(&mut self.cx, id);
+                self.over(id);
+                // `source` does not know a put: the driver, which reads its file, is told here.
+                if is_put {
+                    self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(id)));
+                }
+                self.object.cancel(&mut self.cx, id);
             } else {
                 way::enter("source: whom to ask");
                 self.source.advance(&mut self.cx, id);

@@ -3,7 +3,6 @@
 use super::{Node, way};
 use crate::events::Event;
 use crate::input::{FetchError, FetchId};
-use crate::output::{OriginOutput, Output};
 use crate::{client, object, source};
 
 impl Node {
@@ -19,7 +18,7 @@ impl Node {
                 self.client.begun(cx, id);
             }
             Value::GoesOn(id) => self.object.goes_on(cx, id),
-            Value::Broken(id) => self.object.broken(cx, id),
+            Value::Broken(id) => self.object.broken(cx, id, object::Broken::Short),
             Value::Grant(id, bytes, waits) => self.source.grant(cx, id, bytes, waits),
             Value::Accept(id, asked) => self.source.accept(cx, id, asked),
             Value::Disregard(id) => self.source.disregard(cx, id),
@@ -116,7 +115,7 @@ impl Node {
                 self.object.handle_granted(&mut self.cx, id, bytes);
             }
             Value::BrokenOff(id) => self.object.handle_broken_off(&mut self.cx, id),
-            Value::Broken(id) => self.object.broken(&mut self.cx, id),
+            Value::Broken(id) => self.object.broken(&mut self.cx, id, object::Broken::Short),
             Value::Stalled(id) => self.object.want_anew(&mut self.cx, id),
         }
     }
@@ -136,7 +135,7 @@ impl Node {
     }
 
     /// A transfer has ended.
-    fn over(&mut self, id: FetchId) {
+    pub(super) fn over(&mut self, id: FetchId) {
         self.publish.handle_ended(&mut self.cx, id);
         self.source.end(&mut self.cx, id);
         if let Some(ear) = &mut self.cx.ear {
@@ -145,19 +144,5 @@ impl Node {
         // Readers of other transfers may have waited for its units.
         let waiters = self.cx.in_flight.remove_all(id);
         self.cx.turns.all_ready(waiters);
-    }
-
-    /// Cancels a transfer.
-    pub(super) fn cancel(&mut self, id: FetchId) {
-        // Asked before `over`, which ends the put.
-        let is_put = self.publish.has(id);
-        self.client.misses.forget(id);
-        self.source.cancel(&mut self.cx, id);
-        self.over(id);
-        // `source` does not know a put: the driver, which reads its file, is told here.
-        if is_put {
-            self.cx.out.push_back(Output::Origin(OriginOutput::Cancel(id)));
-        }
-        self.object.cancel(&mut self.cx, id);
     }
 }

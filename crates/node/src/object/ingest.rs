@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::http::{NotStored, Row};
 use crate::input::{ExchangeId, FetchId};
 use crate::named;
-use crate::request::UNASKED_BYTES;
+use crate::request::{Ask, Asker, UNASKED_BYTES};
 use crate::transfers::cutting::{Cutting, Fresh};
 use crate::transfers::incoming::Incoming;
 use crate::transfers::transfer::Transfer;
@@ -25,6 +25,18 @@ const LIST_AFTER: Duration = Duration::from_millis(20);
 const LISTED_UNITS: usize = 16;
 /// The same limit in bytes, for units of 8 KiB.
 const LISTED_BYTES: u64 = 128 * 1024;
+
+/// Why an object breaks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// No more of it will come.
+    Short,
+    /// What has come cannot all be right.
+    False,
+}
+
+/// A client that has waited for longer gets no rest of its object from the origin.
+const WAITED_MAX: Duration = Duration::from_secs(20);
 
 impl Objects {
     /// A file of this length is being published: it is stored like an origin's body, and gets its
@@ -212,14 +224,27 @@ impl Objects {
         }
     }
 
-    /// The origin ended too early: the incomplete body must not pass for complete (RFC 9111 §3.3).
-    pub fn broken(&mut self, cx: &mut Context, id: FetchId) {
+    /// An object ended too early, or is false: the incomplete body must not pass for complete (RFC 9111 §3.3). If a
+    /// peer has listed all units, clients get those that are missing from the origin.
+    pub fn broken(&mut self, cx: &mut Context, id: FetchId, why: Broken) {
         if self.cannot_fill(cx, id) {
             return;
         }
+        // Who has waited for long gives up soon.
+        let in_time = cx.pursuits.get(&id).is_some_and(|it| cx.now - it.moved < WAITED_MAX);
         let Some(incoming) = self.remove(cx, id) else { return };
+        let has_rest = why == Broken::Short && in_time && !incoming.is_cut();
+        let record = incoming.whole().cloned().filter(|_| has_rest);
         for reader in self.drop_storing(cx, id, incoming) {
-            self.says(Value::Broken(reader));
+            let ask = cx.exchanges.get(&reader).map(|exchange| &exchange.ask);
+            let has_origin = |ask: &Ask| ask.asker == Asker::Client && ask.named.is_none();
+            match record.as_ref().filter(|_| ask.is_some_and(has_origin)) {
+                Some(record) => {
+                    self.says(Value::Closed(reader, Rc::clone(record), true));
+                    cx.turns.ready(reader);
+                }
+                None => self.says(Value::Broken(reader)),
+            }
         }
     }
 

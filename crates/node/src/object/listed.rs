@@ -1,7 +1,7 @@
 //! Manifests from peers: each segment is checked and kept; its units may then arrive without a
 //! want, or be requested.
 
-use super::{Objects, Value};
+use super::{Broken, Objects, Value};
 use crate::catalogue;
 use crate::catalogue::Signed;
 use crate::chunks::{Unit, is_sealed_as};
@@ -39,7 +39,7 @@ impl Objects {
             return match incoming.listing().is_some_and(|listing| listing.turned) {
                 // The length came from another peer, asked before this one: it is unknown which of
                 // them lied.
-                true => self.broken(cx, id),
+                true => self.broken(cx, id, Broken::False),
                 false => cx.expel(peer, Misbehaviour::ManifestLength),
             };
         }

@@ -18,6 +18,8 @@ mod repair;
 mod tail;
 mod units;
 
+pub use ingest::Broken;
+
 use crate::chunks::Unit;
 use crate::context::Context;
 use crate::events::Event;
@@ -233,9 +235,10 @@ impl Objects {
             // Another body than was promised is as good as broken off.
             true => {
                 cx.report.digests_false += 1;
-                self.broken(cx, id);
+                self.broken(cx, id, Broken::False);
             }
-            false => self.broken(cx, id),
+            false if !well => self.broken(cx, id, Broken::Short),
+            false => self.broken(cx, id, Broken::False),
         }
         true
     }

@@ -5,7 +5,7 @@
 //! The router that dialled the origin continues to cut and stores the object. Routers behind it get
 //! bytes that they do not store.
 
-use super::{Objects, Value};
+use super::{Broken, Objects, Value};
 use crate::context::Context;
 use crate::input::FetchId;
 use crate::misbehaviour::Misbehaviour;
@@ -104,7 +104,7 @@ impl Objects {
         let Some(incoming) = cx.transfers.get_mut(&id) else { return };
         let length = incoming.frontier();
         if !incoming.is_loose() || incoming.announced.is_some_and(|announced| announced != length) {
-            return self.broken(cx, id);
+            return self.broken(cx, id, Broken::False);
         }
         incoming.announced = Some(length);
         if let Some(listing) = incoming.listing() {

@@ -120,7 +120,7 @@ impl Peers {
         if peer.data_pause.is_some_and(|pause| pause <= now) {
             peer.data_pause = None;
             if peer.data_wanted {
-                self.want_data(now, them);
+                self.open_data(now, them);
             }
         }
         let Some(peer) = self.peers.get(&them).filter(|peer| peer.due() <= now) else { return };

@@ -173,7 +173,7 @@ impl Peers {
                 drop(self.hang_up(id));
                 return;
             }
-        } else if !self.may_enter(&them.id, address.ip()) {
+        } else if !self.may_enter(now, &them.id, address.ip()) {
             return self.end(now, id, Down::Refused(Refusal::Busy));
         }
         if !self.introduce_on(id) || !self.prove(id, them) {
@@ -196,7 +196,7 @@ impl Peers {
         };
         let peer = them.id;
         let Some(&Link { address, .. }) = self.links.get(&id) else { return };
-        if !self.may_enter(&peer, address.ip()) {
+        if !self.may_enter(now, &peer, address.ip()) {
             self.refuse(now, id, Refusal::Busy);
         } else if self.prove(id, them) {
             self.welcome(now, id, peer);

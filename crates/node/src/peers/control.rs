@@ -85,7 +85,9 @@ impl Peers {
         match Message::receive(&message) {
             Ok(Received::Message { message, skipped }) => {
                 self.unknown.parts += u64::from(skipped);
-                self.heard(now, them, message);
+                if !self.instead(now, |it| it.hears(now, them, &message)) {
+                    self.heard(now, them, message);
+                }
             }
             Ok(Received::UnknownType(_)) => self.unknown.messages += 1,
             Ok(Received::NotUnderstood(request)) => {
@@ -112,7 +114,7 @@ impl Peers {
                 peer.tokens.add(token);
                 // The connection for chunks waited for a token to open it.
                 if peer.data_wanted {
-                    self.want_data(now, them);
+                    self.open_data(now, them);
                 }
             }
             Message::Hello(hello) => {

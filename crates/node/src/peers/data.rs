@@ -16,9 +16,9 @@ const STUCK: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Peers {
-    /// Dials a data connection to a peer, unless there is one or a dial for it. If a pause or the lack of
-    /// a token prevents the dial now, it follows later.
-    pub(super) fn want_data(&mut self, now: Instant, them: NodeId) {
+    /// Opens the data connection over which a peer sends us chunk frames, unless there is one or a dial for it. If a
+    /// pause or the lack of a token prevents the dial now, it follows later.
+    pub fn open_data(&mut self, now: Instant, them: NodeId) {
         let Some(peer) = self.peers.get_mut(&them) else { return };
         if peer.data_in.is_some() {
             return;
@@ -110,8 +110,9 @@ impl Peers {
         }
     }
 
-    /// How many more bytes of chunk frames may be queued for a peer.
-    pub(super) fn window(&self, them: NodeId) -> usize {
+    /// How many bytes of chunk frames a peer can be sent now; zero until it has opened a data
+    /// connection. [`Event::Room`] follows once there is room again.
+    pub fn chunk_room(&self, them: NodeId) -> usize {
         let link = self.peers.get(&them).and_then(|it| self.links.get(&it.data_out?));
         link.map_or(0, |link| WINDOW.saturating_sub(link.out.len()))
     }
@@ -132,7 +133,7 @@ impl Peers {
         link.out.append(|out| out.extend_from_slice(&head.encode()));
         link.out.push(bytes);
         self.write(id);
-        let is_full = self.window(them) == 0;
+        let is_full = self.chunk_room(them) == 0;
         if let Some(peer) = self.peers.get_mut(&them) {
             peer.starved |= is_full;
         }

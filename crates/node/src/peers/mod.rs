@@ -26,6 +26,7 @@ mod peer;
 mod places;
 mod recent;
 mod rivals;
+mod tamper;
 
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,8 @@ use std::time::Duration;
 use wire::counters::Tally;
 use wire::peer::{ChunkHead, Hello, Message, Refusal};
 use wire::{Instant, NodeId, PublicKey};
+
+pub use tamper::{Instead, Tamper};
 
 /// The most peers at a time.
 pub const PEERS_MAX: usize = 64;
@@ -179,6 +182,8 @@ pub struct Peers {
     pub unknown: Unknown,
     /// The most bytes of messages that may wait for all peers together.
     backlogs_max: usize,
+    /// Changes what is said, in simulations and tests.
+    pub tamper: Option<Box<dyn Tamper>>,
 }
 
 impl Peers {
@@ -210,6 +215,7 @@ impl Peers {
             refused: Tally::default(),
             unknown: Unknown::default(),
             backlogs_max: PEERS_MAX * CONTROL_BACKLOG_MAX,
+            tamper: None,
         }
     }
 
@@ -311,24 +317,17 @@ impl Peers {
 
     /// Sends a message. False if it was not queued: the peer is gone, or the message cannot be encoded.
     pub fn send(&mut self, now: Instant, peer: NodeId, message: &Message) -> bool {
-        self.say(now, peer, message)
-    }
-
-    /// Opens the data connection over which a peer sends us chunk frames, if there is none.
-    pub fn open_data(&mut self, now: Instant, peer: NodeId) {
-        self.want_data(now, peer);
-    }
-
-    /// How many bytes of chunk frames a peer can be sent now; zero until it has opened a data
-    /// connection. [`Event::Room`] follows once there is room again.
-    pub fn chunk_room(&self, peer: NodeId) -> usize {
-        self.window(peer)
+        self.instead(now, |it| it.says(now, peer, message)) || self.say(now, peer, message)
     }
 
     /// Sends bytes of a unit as a chunk frame. Its head counts towards [`chunk_room`](Self::chunk_room),
     /// which the last frame may exceed.
     pub fn send_chunk(&mut self, now: Instant, peer: NodeId, head: ChunkHead, bytes: Bytes) {
-        self.push_chunk(now, peer, &head, bytes);
+        let bytes = match &mut self.tamper {
+            Some(tamper) => tamper.sends(peer, &head, bytes),
+            None => Some(bytes),
+        };
+        bytes.into_iter().for_each(|bytes| self.push_chunk(now, peer, &head, bytes));
     }
 
     /// Sets whether chunk frames are accepted: not while memory is short.

@@ -1,9 +1,10 @@
 //! Which nodes get one of the [`PEERS_MAX`] places among the peers, and which peer leaves for another.
 //!
 //! A node must always reach the peers that it sends requests to: the next hop and the gateway
-//! ([`Peers::keep_place_for`]). Other nodes get a place only while one is free. A handshake proves an
-//! identity, not that the peer is needed, so strangers could take every place and keep it.
-//! When all places are taken, a peer leaves for a node at a needed address:
+//! ([`Peers::keep_place_for`]). A handshake proves an identity, not that the peer is needed, so strangers could
+//! take every place and keep it. When all places are taken, a peer leaves for a node at a needed address; for
+//! any other node, only one that has been of no use for [`IDLE`], because a mesh may have more routers than
+//! there are places:
 //!
 //! 1. a peer at the same address, if there is one: only one place is reserved for each needed address;
 //! 2. else a peer that never sent us a unit, rather than one that did;
@@ -20,11 +21,14 @@ use super::{DIALS_MAX, Down, HANDSHAKES_MAX, PEERS_MAX, Peers};
 use crate::input::LinkId;
 use std::cmp::Reverse;
 use std::net::IpAddr;
+use std::time::Duration;
 use wire::peer::Refusal;
 use wire::{Instant, NodeId};
 
 /// The most addresses with a reserved place: the next hop and the gateway.
 const NEEDED_MAX: usize = 2;
+/// A peer that has sent and taken nothing for this long may have to leave.
+const IDLE: Duration = Duration::from_secs(60);
 
 impl Peers {
     /// Reserves a place for a peer at each of the first two of these addresses.
@@ -45,16 +49,16 @@ impl Peers {
     }
 
     /// Whether a place is free for this node, or a peer would leave for a node at this address.
-    pub(super) fn may_enter(&self, them: &NodeId, address: IpAddr) -> bool {
-        self.has_place(them) || self.who_leaves_for(address).is_some()
+    pub(super) fn may_enter(&self, now: Instant, them: &NodeId, address: IpAddr) -> bool {
+        self.has_place(them) || self.who_leaves_for(now, address).is_some()
     }
 
     /// Makes a place for a node at this address; false if none is free and no peer leaves for it.
-    pub(super) fn make_place(&mut self, them: &NodeId, address: IpAddr) -> bool {
+    pub(super) fn make_place(&mut self, now: Instant, them: &NodeId, address: IpAddr) -> bool {
         if self.has_place(them) {
             return true;
         }
-        let Some(least) = self.who_leaves_for(address) else { return false };
+        let Some(least) = self.who_leaves_for(now, address) else { return false };
         self.drop_parked(least);
         self.remove(least, Down::Refused(Refusal::Busy));
         self.displaced += 1;
@@ -65,13 +69,14 @@ impl Peers {
         self.peers.contains_key(them) || self.peers.len() < PEERS_MAX
     }
 
-    /// The peer that leaves for a node at this address; `None` if the address is not needed.
-    pub(super) fn who_leaves_for(&self, address: IpAddr) -> Option<NodeId> {
-        if !self.is_needed(address) {
-            return None;
-        }
+    /// The peer that leaves for a node at this address, if one does.
+    pub(super) fn who_leaves_for(&self, now: Instant, address: IpAddr) -> Option<NodeId> {
         let is_kept = |peer: &Peer| peer.addresses.iter().any(|it| self.is_needed(*it));
         let others = self.peers.iter().filter(|(_, peer)| !is_kept(peer));
+        if !self.is_needed(address) {
+            let idle = others.filter(|(_, peer)| now - peer.used() >= IDLE);
+            return idle.min_by_key(|(_, peer)| peer.usefulness()).map(|(id, _)| *id);
+        }
         let least = others.min_by_key(|(_, peer)| peer.usefulness()).map(|(id, _)| *id);
         self.at(address).or(least)
     }
@@ -94,6 +99,11 @@ impl Peers {
 }
 
 impl Peer {
+    /// When it was last of use, or else connected.
+    fn used(&self) -> Instant {
+        self.gave_unit.max(self.took).map_or(self.since, |used| used.max(self.since))
+    }
+
     /// Orders peers by usefulness, the least useful first.
     fn usefulness(&self) -> (Option<Instant>, Option<Instant>, Instant) {
         (self.gave_unit, self.took, self.since)

@@ -50,7 +50,7 @@ impl Peers {
             self.links.get(&id).and_then(|link| Some((link.proven()?.them.id, link.address)));
         let Some((them, address)) = proven else { return };
         // Since the introduction, other peers may have taken the last place.
-        if !self.make_place(&them, address.ip()) {
+        if !self.make_place(now, &them, address.ip()) {
             return self.turn_away(now, id, also);
         }
         // The peer may have an older connection, of an earlier run or broken: this one replaces it.

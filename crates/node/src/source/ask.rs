@@ -9,7 +9,7 @@ use crate::input::{FetchError, FetchId};
 use crate::mesh::Mesh;
 use crate::output::{OriginOutput, Output};
 use crate::pursuits::{Goal, Pursuit, Upstream};
-use crate::request::{CREDIT, MANIFEST_CREDIT};
+use crate::request::{Asker, CREDIT, MANIFEST_CREDIT};
 use crate::stock::name_of;
 use crate::{hints, output};
 use ::http::{HeaderMap, Method, header};
@@ -24,8 +24,11 @@ impl Source {
         if let Some(at) = pursuit.towards.take() {
             // What it may still answer would be taken for an answer of a router on the way.
             self.forget_previous(cx, id);
-            self.select.in_vain(cx.now, id, at);
             let Some(pursuit) = cx.pursuits.get(&id) else { return };
+            // Of a peer's request it is not known whether it was meant to be answered.
+            if pursuit.quest.ask.asker == Asker::Client {
+                self.select.in_vain(cx.now, id, at);
+            }
             let name = name_of(&pursuit.quest.ask.key);
             cx.mesh.iter_mut().for_each(|mesh| mesh.copies.remove(at, &name));
         }
@@ -62,7 +65,7 @@ impl Source {
         let may = |address| pursuit.may_ask(mesh, address);
         let query = pursuit.query(cx.now, mesh, id, &may);
         self.select.begin(&here(cx, mesh, &|name| hints::has(cx, name)), &query);
-        self.look_again(cx.now);
+        self.look_by(cx.now + LOOK_EVERY);
         self.poll_select(cx);
     }
 
@@ -111,10 +114,15 @@ impl Source {
         mesh.peers.dial(cx.now, socket);
         if let Some(pursuit) = cx.pursuits.get_mut(&id) {
             pursuit.via = Upstream::Dialling(socket);
+            if pursuit.towards.is_some() {
+                pursuit.moved = cx.now;
+            }
             let of = SourceKind::Dialled { address: socket };
             cx.events.emit(|| Event::Source { fetch: id, of });
         }
-        self.look_at.get_or_insert(cx.now + LOOK_EVERY);
+        if let Some(pursuit) = cx.pursuits.get(&id) {
+            self.look_by(pursuit.look_at(cx, self.answer_time.timeout()));
+        }
     }
 
     fn ask_peer(
@@ -154,7 +162,9 @@ impl Source {
         }
         cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Peer { peer } });
         cx.report.asks_out += 1;
-        self.look_at.get_or_insert(cx.now + LOOK_EVERY);
+        if let Some(pursuit) = cx.pursuits.get(&id) {
+            self.look_by(pursuit.look_at(cx, self.answer_time.timeout()));
+        }
     }
 
     /// No peer can be asked: asks the origin, if its answer can be used.
@@ -184,7 +194,7 @@ impl Source {
             pursuit.via = Upstream::Nobody;
             pursuit.lost_route_at.get_or_insert(cx.now);
             pursuit.tried.clear();
-            self.look_at.get_or_insert(cx.now + LOOK_EVERY);
+            self.look_by(cx.now + LOOK_EVERY);
         } else if vouches {
             self.dial_origin(cx, id);
         } else {

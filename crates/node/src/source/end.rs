@@ -105,6 +105,9 @@ impl Source {
     /// An upstream has given an acceptable answer: the requests to the others are cancelled.
     pub fn accept(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         self.listen_to(cx, id, asked);
+        if let Some(pursuit) = cx.pursuits.get(&id).filter(|it| it.holder(cx).is_some()) {
+            self.answer_time.took(cx.now - pursuit.moved);
+        }
         cx.pursuits.came(id, cx.now);
     }
 

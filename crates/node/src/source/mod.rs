@@ -10,6 +10,7 @@
 //! §4.3.1; docs/protocol.md ("Messages").
 
 mod announce;
+mod answer_time;
 mod ask;
 mod choose;
 pub mod detour;
@@ -30,6 +31,7 @@ use crate::pursuits::{Goal, Pursuit, Quest, Upstream};
 use crate::request::Asker;
 use crate::timer::{self, Timer};
 use crate::transfers::incoming::Incoming;
+use answer_time::AnswerTime;
 use detour::Detours;
 use select::Select;
 use std::collections::VecDeque;
@@ -75,6 +77,8 @@ pub struct Source {
     range_requests: Map<FetchId, FetchId>,
     /// Requests that origins send elsewhere.
     pub detours: Detours,
+    /// How long routers off the way take to answer.
+    answer_time: AnswerTime,
     /// When to check the progress of requests to peers.
     pub look_at: Option<Instant>,
     requests: u32,
@@ -90,6 +94,7 @@ impl Source {
             dialling: Map::default(),
             range_requests: Map::default(),
             detours: Detours::default(),
+            answer_time: AnswerTime::default(),
             look_at: None,
             requests: 0,
             values: VecDeque::new(),
@@ -163,8 +168,13 @@ impl Source {
 
     /// All of a response has arrived.
     pub fn done(&mut self, cx: &mut Context, id: FetchId) {
+        let Some(pursuit) = cx.pursuits.get(&id) else { return };
+        let helped = pursuit.holder(cx).filter(|_| matches!(pursuit.via, Upstream::Peer(..)));
         if let Some(pursuit) = cx.pursuits.get_mut(&id).filter(|it| it.via != Upstream::Origin) {
             pursuit.via = Upstream::Done;
+        }
+        if let Some(at) = helped {
+            self.select.helped(cx.now, id, at);
         }
     }
 

@@ -6,6 +6,7 @@ use crate::events::{Event, NextSource};
 use crate::input::{FetchError, FetchId};
 use crate::pursuits::{Goal, Pursuit, Upstream};
 use crate::request::Asker;
+use std::net::IpAddr;
 use std::time::Duration;
 use wire::{Instant, NodeId};
 
@@ -24,6 +25,10 @@ const NO_ROUTE_TIMEOUT: Duration = Duration::from_secs(20);
 const RELAY_NO_ROUTE_TIMEOUT: Duration = Duration::from_secs(3);
 /// A scheme has this long to choose a peer; then none is asked.
 const SELECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// To connect with a router off the way may take this many times as long as an answer: TCP's handshake and ours.
+const DIAL: u32 = 4;
+/// So may the next part of an object take: TCP may have to send a segment again.
+const PART: u32 = 4;
 /// A transfer without progress for this long, with an incomplete manifest, repeats its wants and
 /// credit.
 const STALL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -34,20 +39,25 @@ impl Source {
         cx.pursuits.those(|pursuit| !matches!(pursuit.via, Upstream::Origin | Upstream::Done))
     }
 
-    /// Starts the timer that checks progress.
-    pub fn look_again(&mut self, now: Instant) {
-        self.look_at.get_or_insert(now + LOOK_EVERY);
+    /// Checks progress then at the latest.
+    pub fn look_by(&mut self, at: Instant) {
+        self.look_at = Some(self.look_at.map_or(at, |sooner| sooner.min(at)));
     }
 
     /// Checks a transfer's progress. `open`: the object's manifest is incomplete, and no unit is in
     /// flight.
     pub fn look_after(&mut self, cx: &mut Context, id: FetchId, open: bool) {
-        let Some(silent) = cx.pursuits.get(&id).map(|it| it.silent_for(cx)) else { return };
+        let Some(pursuit) = cx.pursuits.get(&id) else { return };
+        let silent = pursuit.silent_for(cx);
+        let overdue_at = pursuit.overdue_at(cx, self.answer_time.timeout());
+        let is_overdue = overdue_at.is_some_and(|at| at <= cx.now);
+        overdue_at.filter(|_| !is_overdue).into_iter().for_each(|at| self.look_by(at));
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         // A peer may have another route and waits itself. But a route found just now gets its full
         // time.
         let is_relay_without_route =
             pursuit.via == Upstream::Nobody && pursuit.quest.ask.asker != Asker::Client;
+        let in_flight = cx.in_flight.has(id);
         let timeout =
             if is_relay_without_route { RELAY_NO_ROUTE_TIMEOUT } else { NO_ROUTE_TIMEOUT };
         let lost_route_at = pursuit.lost_route_at.is_some_and(|since| cx.now - since > timeout);
@@ -62,6 +72,12 @@ impl Source {
                 // Routes may have changed: those that failed are tried again.
                 pursuit.tried.clear();
                 self.ask_next(cx, id);
+            }
+            Upstream::Peer(..) | Upstream::Dialling(_)
+                if is_overdue && (!pursuit.answered || open || in_flight) =>
+            {
+                self.answer_time.was_overdue();
+                self.lose_upstream(cx, id);
             }
             Upstream::Peer(..) => self.look_after_asked(cx, id, silent, open),
             Upstream::Selecting(since) if cx.now - since > SELECT_TIMEOUT => {
@@ -145,6 +161,30 @@ impl Source {
 }
 
 impl Pursuit {
+    /// The router off the way that is to answer from its store, to this node's own client.
+    pub(super) fn holder(&self, cx: &Context) -> Option<IpAddr> {
+        // One that an object is hashed to asks on.
+        let hashes = cx.mesh.as_ref().is_some_and(|mesh| mesh.config.selection.hashes());
+        self.towards.filter(|_| !hashes && self.quest.ask.asker == Asker::Client)
+    }
+
+    /// When its progress is to be checked.
+    pub(super) fn look_at(&self, cx: &Context, timeout: Duration) -> Instant {
+        let at = cx.now + LOOK_EVERY;
+        self.overdue_at(cx, timeout).map_or(at, |overdue| overdue.min(at))
+    }
+
+    /// When the answer of a router off the way, or the next part of it, is overdue.
+    fn overdue_at(&self, cx: &Context, timeout: Duration) -> Option<Instant> {
+        self.holder(cx)?;
+        match self.via {
+            Upstream::Peer(..) if self.quest.goal == Goal::Head => Some(self.moved + timeout),
+            Upstream::Peer(..) => Some(self.moved + timeout * PART),
+            Upstream::Dialling(_) => Some(self.moved + timeout * DIAL),
+            _ => None,
+        }
+    }
+
     /// How long a transfer's supplier has sent nothing, for it or any other transfer. A peer that
     /// sends to others is slow, not dead (decision 0014).
     fn silent_for(&self, cx: &Context) -> Duration {

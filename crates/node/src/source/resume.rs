@@ -44,7 +44,7 @@ impl Source {
         fetch.and_then(|fetch| self.range_requests.remove(&fetch));
         // No request to the origin is under way until the body is resumed.
         pursuit.resumed = Some(Resumed { fetch: None, answered: false, end: None, asked: cx.now });
-        self.look_at.get_or_insert(cx.now + LOOK_EVERY);
+        self.look_by(cx.now + LOOK_EVERY);
         self.values.push_back(Value::BrokenOff(id));
         // An attempt that failed is not repeated at once.
         if first || at_once {

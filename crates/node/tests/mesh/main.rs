@@ -20,6 +20,7 @@ mod hinting;
 mod hostile;
 mod https;
 mod loose;
+mod lying;
 mod merging;
 mod named;
 mod onward;

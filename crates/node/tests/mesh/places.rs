@@ -22,11 +22,20 @@ fn crowd(selection: Selection) -> Mesh {
     mesh
 }
 
+/// The gateway is there now; until 1 has met it.
+fn meet_gateway(mesh: &mut Mesh) {
+    mesh.start(0);
+    let met = (0..60).any(|_| {
+        mesh.pass_seconds(1);
+        mesh.peers(1).contains(&0)
+    });
+    assert!(met);
+}
+
 #[test]
 fn the_next_hop_finds_a_place_among_as_many_strangers_as_there_are_places() {
     let mut mesh = crowd(Selection::PhThcp);
-    mesh.start(0);
-    mesh.pass_seconds(60);
+    meet_gateway(&mut mesh);
     let peers = mesh.peers(1);
     assert!(peers.contains(&0), "{peers:?}");
     assert_eq!((peers.len(), mesh.report(1).peers_displaced), (STRANGERS, 1));
@@ -44,8 +53,7 @@ fn of_the_other_peers_one_leaves_that_was_of_no_use() {
     // The one that has been there the longest takes something.
     let id = mesh.get(2, URL);
     assert!(mesh.client(id).is_ok() && mesh.data(1, 2) > 0);
-    mesh.start(0);
-    mesh.pass_seconds(60);
+    meet_gateway(&mut mesh);
     let peers = mesh.peers(1);
     assert!(peers.contains(&0) && peers.contains(&2) && !peers.contains(&3), "{peers:?}");
 }
@@ -56,8 +64,7 @@ fn a_peer_that_becomes_the_next_hop_keeps_its_place() {
     let mut mesh = crowd(Selection::Thcp);
     // The route leads over the one that would have left first.
     mesh.route(1, via(2, Some(0), 2));
-    mesh.start(0);
-    mesh.pass_seconds(60);
+    meet_gateway(&mut mesh);
     let peers = mesh.peers(1);
     assert!(peers.contains(&0) && peers.contains(&2) && !peers.contains(&3), "{peers:?}");
 }

@@ -163,6 +163,7 @@ impl<'a> Mesh<'a> {
         let (radio, links) = (scenario.radio.clone(), scenario.links.clone());
         let stations = stations.collect::<Result<_, RunError>>()?;
         let mut world = World::new(radio, links, routes, seed, stations);
+        lie(&mut world, &scenario.liars);
         if let Some(changes) = &scenario.changes {
             world.change(changes.clone(), scenario.links.clone(), seed);
         }
@@ -227,6 +228,23 @@ impl<'a> Mesh<'a> {
     }
 }
 
+/// Makes these routers lie, each in favour of all.
+fn lie(world: &mut World<Member>, liars: &[usize]) {
+    let at = |router| IpAddr::V4(address(router));
+    let named = |router: &usize| match world.program(*router) {
+        Member::Router(it) => it.named(at(*router)),
+        _ => None,
+    };
+    let named: Vec<_> = liars.iter().filter_map(named).collect();
+    for (router, member) in world.programs_mut().enumerate() {
+        if let Member::Router(it) = member
+            && liars.contains(&router)
+        {
+            it.lie(at(router), named.clone());
+        }
+    }
+}
+
 /// The origin.
 fn server(source: Source, sizes: &[u64], options: Options) -> Member {
     let files =
@@ -237,10 +255,12 @@ fn server(source: Source, sizes: &[u64], options: Options) -> Member {
 /// In which square of the map each router is, by its address.
 fn squares(scenario: &Scenario) -> BTreeMap<IpAddr, [u32; 2]> {
     let routers = scenario.routers.iter().enumerate();
-    let square = |at: f64| (at.max(0.0) / SQUARE_M) as u32;
-    routers
-        .map(|(router, it)| (IpAddr::V4(address(router)), [square(it.x_m), square(it.y_m)]))
-        .collect()
+    routers.map(|(router, it)| (IpAddr::V4(address(router)), square(it))).collect()
+}
+
+/// The square of the map in which a router is: its column and row.
+pub fn square(router: &scenario::Router) -> [u32; 2] {
+    [router.x_m, router.y_m].map(|at| (at.max(0.0) / SQUARE_M) as u32)
 }
 
 /// The interfaces on which a router intercepts connections.

@@ -90,6 +90,9 @@ impl<'a> Builder<'a> {
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
         self.file.settings.receivers = Some(names.collect());
         let settings = &self.file.settings;
+        let share = settings.liars * self.routers.len() as f64;
+        let liars =
+            random::liars(self.routers.len(), self.gateway, share.round() as usize, self.seed);
         Ok(Scenario {
             name: name.to_owned(),
             description: self.file.description,
@@ -114,6 +117,7 @@ impl<'a> Builder<'a> {
             routing: settings.routing,
             congestion: settings.congestion,
             variant: settings.variant,
+            liars,
             uplink,
             far: settings.uplink.far,
             traffic: settings.traffic,

@@ -35,7 +35,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Spec> + Clone {
 }
 
 /// Every key but those of [`wired`].
-static KEYS: [Spec; 73] = [
+static KEYS: [Spec; 74] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -329,6 +329,13 @@ static KEYS: [Spec; 73] = [
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Timeout(|it| &mut it.variant.search_timeout),
+    },
+    Spec {
+        name: "liars",
+        meaning: "share of the routers, drawn by the seed, that lie off the way to the gateway: in answers to searches, in hints, and in what they then send",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Number(0.0..=1.0, |it| &mut it.liars),
     },
     Spec {
         name: "metric",

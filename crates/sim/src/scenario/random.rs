@@ -55,6 +55,22 @@ pub(super) fn receivers(routers: usize, gateway: usize, count: usize, seed: u64)
     // Places use the beginning of this stream, so receivers use a later part.
     let mut stream = stream(seed);
     stream.jump();
+    some(routers, gateway, count, stream)
+}
+
+/// `count` random routers other than the gateway that lie, likewise.
+pub(super) fn liars(routers: usize, gateway: usize, count: usize, seed: u64) -> Vec<usize> {
+    let mut stream = stream(seed);
+    stream.long_jump();
+    some(routers, gateway, count, stream)
+}
+
+fn some(
+    routers: usize,
+    gateway: usize,
+    count: usize,
+    mut stream: Xoshiro256PlusPlus,
+) -> Vec<usize> {
     let mut left: Vec<_> = (0..routers).filter(|it| *it != gateway).collect();
     let mut chosen: Vec<_> = (0..count.min(left.len()))
         .map(|_| {

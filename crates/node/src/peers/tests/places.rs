@@ -82,6 +82,24 @@ fn a_needed_address_has_one_place_however_many_come_from_there() {
 }
 
 #[test]
+fn who_is_of_no_use_for_a_minute_leaves_for_any_other() {
+    let mut net = full();
+    let (first, second) = (PEERS_MAX + 1, PEERS_MAX + 2);
+    net.dial(first, 0);
+    net.run(1_000);
+    assert!(!peers(&net).contains(&id(&net, first)), "all have just come");
+    net.run(60_000);
+    // By either dial.
+    net.dial(first, 0);
+    net.run(1_000);
+    net.dial(0, second);
+    net.run(1_000);
+    let left = [1, 2, 3, first, second].map(|it| peers(&net).contains(&id(&net, it)));
+    assert_eq!(left, [false, false, true, true, true]);
+    assert_eq!((peers(&net).len(), net.nodes[0].peers.displaced()), (PEERS_MAX, 2));
+}
+
+#[test]
 fn who_gave_units_outlasts_who_took_some_and_both_outlast_the_idle() {
     let mut net = full();
     // Node 1 receives a unit, and node 2 sends one. Both connected before all others.
@@ -96,7 +114,7 @@ fn who_gave_units_outlasts_who_took_some_and_both_outlast_the_idle() {
         net.run(1_000);
     }
     let leave = |net: &mut Net| {
-        let least = net.with(0, |it, _| it.who_leaves_for(address(PEERS_MAX + 1).ip()));
+        let least = net.with(0, |it, now| it.who_leaves_for(now, address(PEERS_MAX + 1).ip()));
         let least = least.expect("there is one");
         net.with(0, |it, _| it.remove(least, Down::Closed));
         least

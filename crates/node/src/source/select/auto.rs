@@ -57,6 +57,11 @@ impl Select for Auto {
         self.search.iter_mut().for_each(|search| search.in_vain(now, id, at));
     }
 
+    fn helped(&mut self, now: Instant, id: FetchId, at: IpAddr) {
+        self.hints.helped(now, id, at);
+        self.search.iter_mut().for_each(|search| search.helped(now, id, at));
+    }
+
     fn end(&mut self, now: Instant, id: FetchId) {
         self.hints.end(now, id);
         self.search.iter_mut().for_each(|search| search.end(now, id));
@@ -79,7 +84,7 @@ impl Select for Auto {
     }
 
     fn roams(&self) -> bool {
-        true
+        self.hints.roams()
     }
 
     fn searches_without_way(&self) -> bool {

@@ -1,4 +1,7 @@
-//! Routers that said *found* and did not help (decision 0033).
+//! What a node has learned of routers off the way: which of them did not help, and how often it is led astray
+//! (decision 0033).
+//!
+//! *Where to start:* [`Doubts::failed`].
 
 use super::oldest::make_room;
 use std::collections::BTreeMap;
@@ -6,39 +9,85 @@ use std::net::IpAddr;
 use std::time::Duration;
 use wire::Instant;
 
-/// A router that failed this often is not asked any more …
-const FAILURES_MAX: u8 = 3;
-/// … until it has not failed for this long.
-const DOUBTED_FOR: Duration = Duration::from_secs(600);
-/// The most routers in the table; the one that failed longest ago makes room.
+/// A router that has not helped is not asked for this long, and for twice as long each further time …
+const BANNED_FOR: Duration = Duration::from_secs(600);
+/// … up to this, an hour and a half.
+const DOUBLINGS_MAX: u32 = 3;
+/// A failure is forgiven to a router that has helped this often since the one before.
+const HELPS_A_FAILURE: u8 = 4;
+/// The most help that counts.
+const HELPS_MAX: u8 = 8;
+/// The most routers in the table; the one that was heard of longest ago makes room.
 const ROUTERS_MAX: usize = 256;
+/// After a failure this many requests go along the way, and four times as many after the next …
+const ALONG: u32 = 1;
+/// … up to this many.
+const ALONG_MAX: u32 = 64;
 
 /// The table.
 #[derive(Debug, Default)]
-pub struct Doubts(BTreeMap<IpAddr, (u8, Instant)>);
+pub struct Doubts {
+    routers: BTreeMap<IpAddr, Known>,
+    /// How many requests go along the way after the next failure; halved each time that a router helps.
+    caution: u32,
+    /// How many still do.
+    along: u32,
+}
+
+/// What is known of a router.
+#[derive(Debug)]
+struct Known {
+    heard: Instant,
+    helps: u8,
+    bans: u32,
+    banned_until: Option<Instant>,
+}
 
 impl Doubts {
     /// A router did not help.
     pub fn failed(&mut self, now: Instant, router: IpAddr) {
-        make_room(&mut self.0, ROUTERS_MAX, &router, |(_, at)| *at);
-        let (count, at) = self.0.entry(router).or_insert((0, now));
-        *count = if now - *at > DOUBTED_FOR { 1 } else { count.saturating_add(1) };
-        *at = now;
+        self.along = self.caution.max(ALONG);
+        self.caution = (self.along * 4).min(ALONG_MAX);
+        let known = self.known(now, router);
+        match known.helps.checked_sub(HELPS_A_FAILURE) {
+            Some(helps) => known.helps = helps,
+            None => {
+                let doublings = known.bans.min(DOUBLINGS_MAX);
+                known.banned_until = Some(now + BANNED_FOR * 2_u32.pow(doublings));
+                known.bans += 1;
+            }
+        }
     }
 
     /// A router helped.
-    pub fn helped(&mut self, router: IpAddr) {
-        self.0.remove(&router);
+    pub fn helped(&mut self, now: Instant, router: IpAddr) {
+        self.caution /= 2;
+        let known = self.known(now, router);
+        known.helps = HELPS_MAX.min(known.helps + 1);
     }
 
-    /// How often a router failed lately; `None` if it should not be asked.
-    pub fn of(&self, now: Instant, router: IpAddr) -> Option<u8> {
-        match self.0.get(&router) {
-            Some((count, at)) if now - *at <= DOUBTED_FOR => {
-                (*count < FAILURES_MAX).then_some(*count)
-            }
-            _ => Some(0),
-        }
+    /// Whether a router may be asked.
+    pub fn may_ask(&self, now: Instant, router: IpAddr) -> bool {
+        let known = self.routers.get(&router);
+        known.and_then(|it| it.banned_until).is_none_or(|until| until <= now)
+    }
+
+    /// Whether requests go along the way at present.
+    pub fn is_cautious(&self) -> bool {
+        self.along > 0
+    }
+
+    /// A request went along the way.
+    pub fn went_along(&mut self) {
+        self.along = self.along.saturating_sub(1);
+    }
+
+    fn known(&mut self, now: Instant, router: IpAddr) -> &mut Known {
+        make_room(&mut self.routers, ROUTERS_MAX, &router, |known| known.heard);
+        let new = || Known { heard: now, helps: 0, bans: 0, banned_until: None };
+        let known = self.routers.entry(router).or_insert_with(new);
+        known.heard = now;
+        known
     }
 }
 
@@ -46,34 +95,57 @@ impl Doubts {
 mod tests {
     use super::*;
 
+    const LIAR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 9));
+
     #[test]
-    fn after_three_failures_a_router_is_left_alone_for_ten_minutes() {
-        let (mut doubts, liar) = (Doubts::default(), IpAddr::from([10, 0, 0, 9]));
-        let now = Instant::ZERO;
-        let counts = [Some(0), Some(1), Some(2), None, None].map(|expected| {
-            assert_eq!(doubts.of(now, liar), expected);
-            doubts.failed(now, liar);
-        });
-        assert_eq!(counts.len(), 5);
-        let later = now + DOUBTED_FOR + Duration::from_secs(1);
-        assert_eq!(doubts.of(later, liar), Some(0));
-        doubts.failed(later, liar);
-        assert_eq!(doubts.of(later, liar), Some(1), "it counts anew");
-        doubts.helped(liar);
-        assert_eq!(doubts.of(later, liar), Some(0));
+    fn who_does_not_help_is_left_alone_longer_each_time() {
+        let (mut doubts, mut now) = (Doubts::default(), Instant::ZERO);
+        for minutes in [10, 20, 40, 80, 80] {
+            assert!(doubts.may_ask(now, LIAR));
+            doubts.failed(now, LIAR);
+            now = now + Duration::from_secs(60 * minutes - 1);
+            assert!(!doubts.may_ask(now, LIAR));
+            now = now + Duration::from_secs(1);
+        }
+    }
+
+    #[test]
+    fn who_helps_often_may_fail_now_and_then() {
+        let (mut doubts, now) = (Doubts::default(), Instant::ZERO);
+        (0..100).for_each(|_| doubts.helped(now, LIAR));
+        for _ in 0..HELPS_MAX / HELPS_A_FAILURE {
+            doubts.failed(now, LIAR);
+            assert!(doubts.may_ask(now, LIAR));
+        }
+        doubts.failed(now, LIAR);
+        assert!(!doubts.may_ask(now, LIAR));
+    }
+
+    #[test]
+    fn who_is_led_astray_goes_along_the_way_for_a_while() {
+        let (mut doubts, now) = (Doubts::default(), Instant::ZERO);
+        for requests in [1, 4, 16, 64, 64] {
+            doubts.failed(now, LIAR);
+            for _ in 0..requests {
+                assert!(doubts.is_cautious());
+                doubts.went_along();
+            }
+            assert!(!doubts.is_cautious());
+        }
+        (0..10).for_each(|_| doubts.helped(now, LIAR));
+        doubts.failed(now, LIAR);
+        assert_eq!(doubts.along, ALONG);
     }
 
     #[test]
     fn the_table_is_bounded() {
         let mut doubts = Doubts::default();
+        let later = |n: u32| Instant::ZERO + Duration::from_millis(n.into());
         for n in 0..10_000_u32 {
-            doubts.failed(
-                Instant::ZERO + Duration::from_millis(n.into()),
-                IpAddr::from(n.to_be_bytes()),
-            );
+            doubts.failed(later(n), IpAddr::from(n.to_be_bytes()));
         }
-        assert_eq!(doubts.0.len(), ROUTERS_MAX);
-        let newest = IpAddr::from(9_999_u32.to_be_bytes());
-        assert_eq!(doubts.of(Instant::ZERO + Duration::from_secs(10), newest), Some(1));
+        assert_eq!(doubts.routers.len(), ROUTERS_MAX);
+        assert!(!doubts.may_ask(later(10_000), IpAddr::from(9_999_u32.to_be_bytes())));
+        assert!(doubts.may_ask(later(10_000), IpAddr::from([0; 4])));
     }
 }

@@ -125,6 +125,9 @@ pub trait Select {
     /// The node `at` this address, as which `choose` named an [`Answer::Holder`], did not help with this request.
     fn in_vain(&mut self, _now: Instant, _id: FetchId, _at: IpAddr) {}
 
+    /// The node `at` this address, as which `choose` named an [`Answer::Holder`], has sent all of the object.
+    fn helped(&mut self, _now: Instant, _id: FetchId, _at: IpAddr) {}
+
     /// A request has ended, whether or not `begin` was called for it.
     fn end(&mut self, _now: Instant, _id: FetchId) {}
 

@@ -9,22 +9,20 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use wire::Instant;
 
-/// When this many routers have not helped, a request goes along the way.
-const IN_VAIN_MAX: usize = 4;
-
 /// The scheme.
 #[derive(Default)]
 pub struct PhHints {
-    /// Routers that were asked for a request, and whether they failed.
+    /// Requests for which a router off the way was asked.
     asked: BTreeMap<FetchId, Asked>,
     doubts: Doubts,
     counts: Counts,
 }
 
-#[derive(Default)]
-struct Asked {
-    now: Option<IpAddr>,
-    in_vain: Vec<IpAddr>,
+enum Asked {
+    /// This router is asked.
+    Holder(IpAddr),
+    /// One did not help: the request goes along the way.
+    InVain,
 }
 
 impl Select for PhHints {
@@ -32,12 +30,12 @@ impl Select for PhHints {
         let holders = query.copies.holders(&name_of(&query.key));
         let named = query.referred.iter().chain(holders);
         // A peer that asks has looked itself.
-        let best = named.filter(|_| query.per_hop.is_none()).filter_map(|at| {
-            let doubts = self.doubts.of(query.now, *at).filter(|_| self.may(query, *at))?;
-            Some((doubts, query.routes.cost_within_gateway(*at)?, *at))
-        });
+        let leaves = query.per_hop.is_none() && self.may_leave(query);
+        let best = named
+            .filter(|at| leaves && self.may(query, **at))
+            .filter_map(|at| Some((query.routes.cost_within_gateway(*at)?, *at)));
         match best.min() {
-            Some((_, _, at)) => {
+            Some((_, at)) => {
                 let path = query.routes.path_to(at).map(|path| path.next_hop);
                 let by = path.filter(|by| (query.may)(*by)).unwrap_or(at);
                 Answer::Holder { at, by }
@@ -47,27 +45,35 @@ impl Select for PhHints {
     }
 
     fn asked(&mut self, _here: &Here<'_>, query: &Query<'_>, answer: Answer) {
-        if let Answer::Holder { at, .. } = answer {
-            let asked = self.asked.entry(query.id).or_default();
-            self.counts.located += u64::from(asked.now.replace(at) != Some(at));
+        match answer {
+            Answer::Holder { at, .. } => {
+                let before = self.asked.insert(query.id, Asked::Holder(at));
+                let is_new = !matches!(before, Some(Asked::Holder(before)) if before == at);
+                self.counts.located += u64::from(is_new);
+            }
+            _ if query.per_hop.is_none() && !self.asked.contains_key(&query.id) => {
+                self.doubts.went_along();
+            }
+            _ => {}
         }
     }
 
     fn in_vain(&mut self, now: Instant, id: FetchId, at: IpAddr) {
         self.counts.in_vain += 1;
         self.doubts.failed(now, at);
-        let asked = self.asked.entry(id).or_default();
-        asked.in_vain.push(at);
-        asked.now = None;
+        self.asked.insert(id, Asked::InVain);
+    }
+
+    fn helped(&mut self, now: Instant, _id: FetchId, at: IpAddr) {
+        self.doubts.helped(now, at);
     }
 
     fn end(&mut self, _now: Instant, id: FetchId) {
-        let helped = self.asked.remove(&id).and_then(|asked| asked.now);
-        helped.into_iter().for_each(|at| self.doubts.helped(at));
+        self.asked.remove(&id);
     }
 
     fn roams(&self) -> bool {
-        true
+        !self.doubts.is_cautious()
     }
 
     fn counts(&self) -> Counts {
@@ -76,11 +82,17 @@ impl Select for PhHints {
 }
 
 impl PhHints {
+    /// Whether a request may leave the way.
+    fn may_leave(&self, query: &Query<'_>) -> bool {
+        match self.asked.get(&query.id) {
+            Some(Asked::Holder(_)) => true,
+            Some(Asked::InVain) => false,
+            None => !self.doubts.is_cautious(),
+        }
+    }
+
     fn may(&self, query: &Query<'_>, at: IpAddr) -> bool {
-        let failed = self
-            .asked
-            .get(&query.id)
-            .is_some_and(|asked| asked.in_vain.contains(&at) || asked.in_vain.len() >= IN_VAIN_MAX);
-        !failed && query.routes.gateway() != Some(at) && (query.may)(at)
+        let is_gateway = query.routes.gateway() == Some(at);
+        !is_gateway && self.doubts.may_ask(query.now, at) && (query.may)(at)
     }
 }

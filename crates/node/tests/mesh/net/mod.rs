@@ -179,6 +179,14 @@ impl Mesh {
         self.links.ground.ports[node] = Port::Open;
     }
 
+    /// A node lies from now on.
+    pub fn tamper(&mut self, node: usize, by: Box<dyn node::Tamper>) {
+        match &mut self.machines[node].program {
+            Program::Node(it) => it.tamper(by),
+            _ => panic!("no node runs"),
+        }
+    }
+
     /// An oracle takes the place of a node.
     pub fn start_oracle(&mut self, node: usize, answer: Oracle) {
         self.kill(node);

@@ -152,8 +152,12 @@ impl Select for Bcp {
         if let Some(mapped) = self.mapped(query) {
             return mapped;
         }
-        // A peer that asks has searched itself.
-        if query.per_hop.is_none() {
+        // A peer that asks has searched itself. Without a way there is nothing to lose.
+        if query.per_hop.is_none()
+            && (!self.doubts.is_cautious()
+                || query.routes.route().is_none()
+                || self.searches.way(query.id) != Way::Unknown)
+        {
             match self.searches.way(query.id) {
                 Way::Open => return Answer::Later,
                 Way::Unknown if self.searches.has_room() && self.may_search(query) => {
@@ -182,6 +186,9 @@ impl Select for Bcp {
     }
 
     fn asked(&mut self, here: &Here<'_>, query: &Query<'_>, answer: Answer) {
+        if query.per_hop.is_none() && self.searches.way(query.id) == Way::Unknown {
+            self.doubts.went_along();
+        }
         let Some(asked) = self.searches.asked(here, query, answer, &self.doubts) else { return };
         self.counts.located += 1;
         if let Some(mappings) = &mut self.mappings {
@@ -197,12 +204,13 @@ impl Select for Bcp {
         self.doubts.failed(now, at);
     }
 
+    fn helped(&mut self, now: Instant, _id: FetchId, at: IpAddr) {
+        self.doubts.helped(now, at);
+    }
+
     fn end(&mut self, now: Instant, id: FetchId) {
-        let Some(past) = self.searches.end(now, id) else { return };
-        if let Some(holder) = past.helped {
-            self.doubts.helped(holder);
-        }
-        self.clock.learn(past);
+        let past = self.searches.end(now, id);
+        past.into_iter().for_each(|past| self.clock.learn(past));
     }
 
     fn handle_datagram(&mut self, here: &Here<'_>, _from: SocketAddr, bytes: &[u8]) {

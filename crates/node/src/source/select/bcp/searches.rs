@@ -12,7 +12,7 @@ use wire::{Hint, Instant};
 
 /// The most searches at once; further requests go on the way without one.
 const SEARCHES_MAX: usize = 256;
-/// When this many routers have not helped, a request goes along the way.
+/// When this many routers have not helped, a request is over that has no other way.
 const IN_VAIN_MAX: u8 = 4;
 /// The most answers to one search.
 const HOLDERS_MAX: usize = 32;
@@ -85,8 +85,6 @@ pub struct Past {
     pub gateway: u32,
     /// How the object was fetched, if a router was asked.
     pub fetched: Option<Fetched>,
-    /// The router that was found and that helped.
-    pub helped: Option<IpAddr>,
 }
 
 /// How an object was fetched.
@@ -166,14 +164,16 @@ impl Searches {
     /// The cheapest router that was found, may be asked, and is no dearer than the gateway. Of equal ones another than
     /// the gateway.
     pub fn best(&self, query: &Query<'_>, doubts: &Doubts) -> Option<Holder> {
-        let searching = self.by_request.get(&query.id).filter(|it| it.in_vain < IN_VAIN_MAX)?;
+        // A wrong answer costs one question, if there is another way.
+        let most = if query.routes.route().is_some() { 1 } else { IN_VAIN_MAX };
+        let searching = self.by_request.get(&query.id).filter(|it| it.in_vain < most)?;
         let gateway = query.routes.gateway();
         let may = |it: &&Holder| {
             Some(it.at) != gateway && it.cost <= searching.gateway && (query.may)(it.at)
         };
         let holders = searching.holders.iter().filter(may);
-        let ranked = holders.filter_map(|it| Some((doubts.of(query.now, it.at)?, it.cost, it)));
-        ranked.min_by_key(|(doubts, cost, it)| (*doubts, *cost, it.at)).map(|(_, _, it)| *it)
+        let trusted = holders.filter(|it| doubts.may_ask(query.now, it.at));
+        trusted.min_by_key(|it| (it.cost, it.at)).copied()
     }
 
     /// A router is asked for a request. Returns how it was found, if it is not one on the way, and was not
@@ -235,12 +235,11 @@ impl Searches {
     /// A request has ended.
     pub fn end(&mut self, now: Instant, id: FetchId) -> Option<Past> {
         let Searching { gateway, holders, state, .. } = self.by_request.remove(&id)?;
-        let (fetched, helped) = match state {
-            State::Asked { holder, cost, at } => (Some(Fetched { took: now - at, cost }), holder),
-            State::Open { .. } | State::Over => (None, None),
+        let fetched = match state {
+            State::Asked { cost, at, .. } => Some(Fetched { took: now - at, cost }),
+            State::Open { .. } | State::Over => None,
         };
-        let helped = helped.filter(|helped| holders.iter().any(|it| it.at == *helped));
         let founds = holders.into_iter().map(|it| (it.after, it.cost)).collect();
-        Some(Past { founds, gateway, fetched, helped })
+        Some(Past { founds, gateway, fetched })
     }
 }

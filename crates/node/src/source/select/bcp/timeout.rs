@@ -80,7 +80,6 @@ mod tests {
             founds: vec![(Duration::from_millis(after_ms), cost)],
             gateway: 1024,
             fetched: Some(Fetched { took: Duration::from_millis(400), cost: 1024 }),
-            helped: None,
         }
     }
 
