@@ -3,7 +3,8 @@
 //! babeld may be absent, start late, or restart; this module then waits and tries again. What it
 //! knew last is kept until babeld has listed everything anew, because the kernel still has the
 //! routes of a babeld that died. The protocol: babeld sends a greeting and `ok`; the client sends
-//! `monitor`; babeld lists all it knows, sends `ok`, and from then on reports each change.
+//! `monitor`; babeld lists all it knows, sends `ok`, and from then on reports each change. To an empty line it answers
+//! `ok`: so a babeld that hangs is told from one that has nothing to report.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -34,6 +35,10 @@ const RETRY_MAX: Duration = Duration::from_secs(30);
 const STEADY: Duration = Duration::from_secs(10);
 /// The time limit for connecting, and for the complete list.
 const LISTING_MAX: Duration = Duration::from_secs(5);
+/// A babeld that has reported nothing for this long is asked whether it still runs …
+const QUIET: Duration = Duration::from_secs(30);
+/// … and has this long to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// The connection to babeld.
 #[derive(Debug)]
@@ -69,8 +74,10 @@ struct Conversation {
     stream: TcpStream,
     lines: Lines,
     stage: Stage,
-    /// The time limit for the complete list.
+    /// The time limit for the complete list; after it, for the next sign of life.
     deadline: Instant,
+    /// It was asked whether it still runs.
+    is_asked: bool,
     /// When the list was complete.
     listed: Option<Instant>,
     table: Table,
@@ -112,6 +119,8 @@ enum End {
     Strange,
     #[error("it did not list its routes in time")]
     Slow,
+    #[error("it does not answer")]
+    Mute,
 }
 
 impl Stage {
@@ -120,6 +129,8 @@ impl Stage {
         let line = parse(text);
         match (self, line) {
             (Self::Silent, Some(Line::Greeting(1))) => Ok(Self::Greeting),
+            // Another version may not know the question.
+            (Self::Listed, Some(Line::Refused)) => Ok(self),
             (Self::Silent, _) | (_, Some(Line::Refused)) => Err(End::Strange),
             (Self::Greeting, Some(Line::Ok)) => Ok(Self::Listing),
             (Self::Listing, Some(Line::Ok)) => Ok(Self::Listed),
@@ -248,15 +259,21 @@ impl Conversation {
     fn new(stream: TcpStream) -> Self {
         let deadline = Instant::now() + LISTING_MAX;
         let (lines, table) = (Lines::default(), Table::default());
-        Self { stream, lines, stage: Stage::Silent, deadline, listed: None, table }
+        let (stage, listed, is_asked) = (Stage::Silent, None, false);
+        Self { stream, lines, stage, deadline, is_asked, listed, table }
     }
 
     /// Waits for bytes and handles them.
     async fn hear(&mut self) -> Result<(), End> {
-        if self.stage == Stage::Listed {
-            self.stream.readable().await?;
-        } else {
-            timeout_at(self.deadline, self.stream.readable()).await.map_err(|_| End::Slow)??;
+        match timeout_at(self.deadline, self.stream.readable()).await {
+            Ok(readable) => readable?,
+            Err(_) if self.stage != Stage::Listed => return Err(End::Slow),
+            Err(_) if self.is_asked => return Err(End::Mute),
+            Err(_) => {
+                self.stream.try_write(b"\n")?;
+                (self.is_asked, self.deadline) = (true, Instant::now() + ANSWER_MAX);
+                return Ok(());
+            }
         }
         let mut buffer = [0; 4096];
         let length = match self.stream.try_read(&mut buffer) {
@@ -274,6 +291,9 @@ impl Conversation {
         });
         split.map_err(|_| End::Strange)?;
         self.stage = stage?;
+        if self.stage == Stage::Listed {
+            (self.is_asked, self.deadline) = (false, Instant::now() + QUIET);
+        }
         if before != Stage::Listing && self.stage == Stage::Listing {
             // Nothing was sent before, so the socket has room.
             self.stream.try_write(b"monitor\n")?;
@@ -349,6 +369,36 @@ mod tests {
         assert_eq!(known(&babeld), Some((None, false)));
         babeld.forget();
         assert_eq!(known(&babeld), Some((None, false)), "only what is over is forgotten");
+    }
+
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn who_is_quiet_is_asked_and_who_does_not_answer_has_gone() {
+        let (listener, mut babeld) = listener().await;
+        let (mut stream, ()) = tokio::join!(list(&listener, FIRST), babeld.changed());
+        let own = "10.77.0.2".parse().ok();
+        for answer in ["ok\n", "bad\n"] {
+            let mut asked = [0; 1];
+            let listens = stream.read_exact(&mut asked);
+            tokio::pin!(listens);
+            // It may say too early that something has changed.
+            loop {
+                tokio::select! {
+                    heard = &mut listens => break assert!(heard.is_ok()),
+                    () = babeld.changed() => {}
+                }
+            }
+            assert_eq!(&asked, b"\n");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            babeld.changed().await;
+            assert_eq!(known(&babeld), Some((own, false)), "{answer}");
+        }
+        // It hangs: the connection is still there.
+        let before = Instant::now();
+        while known(&babeld) == Some((own, false)) {
+            babeld.changed().await;
+        }
+        assert_eq!(known(&babeld), Some((own, true)));
+        assert!(before.elapsed() >= QUIET + ANSWER_MAX);
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -1,7 +1,7 @@
 //! Combines the kernel's routes, babeld's and the configuration into one table.
 //!
-//! The kernel decides where packets go, so its routes are used. babeld adds metrics and the
-//! gateway's address. It also has a veto: a route that babeld installed counts only while babeld
+//! The kernel decides where packets go, so its routes are used, and their metrics where these differ: olsrd and
+//! others tell distances by them. babeld adds its own metrics and the gateway's address. It also has a veto: a route that babeld installed counts only while babeld
 //! still reports it. A babeld that has stopped has no veto: what it reported last still describes the
 //! kernel's routes that agree with it, and for the others the kernel alone counts.
 
@@ -20,10 +20,13 @@ pub const BABEL: u8 = 42;
 /// The current table. `exit` is what [`exit`] returned for the same snapshots.
 pub fn merge(exit: Exit, fib: &Fib, babeld: Option<Announced<'_>>) -> RouteTable {
     let paths = paths(&exit, fib, babeld);
-    // Metrics are babeld's.
-    let is_babelds = exit.source() == Some(RouteSource::Babeld)
-        || paths.iter().any(|(_, path)| path.metric.is_some());
-    let stopped = babeld.and_then(|it| it.stopped).filter(|_| is_babelds);
+    let is_babelds = || {
+        let known = babeld.map(|it| it.table.hosts()).unwrap_or_default();
+        let routes = fib.hosts().into_iter().filter_map(|(host, route)| Some((host, route?)));
+        let mut metrics = routes.map(|(host, route)| metric_of(&route, known.get(&host)));
+        exit.source() == Some(RouteSource::Babeld) || metrics.any(|metric| metric.is_some())
+    };
+    let stopped = babeld.and_then(|it| it.stopped).filter(|_| is_babelds());
     RouteTable { exit, paths, stopped }
 }
 
@@ -60,6 +63,7 @@ pub fn exit(fib: &Fib, babeld: Option<Announced<'_>>) -> Exit {
 /// the gateway. What else is on the link cannot be listed.
 fn paths(exit: &Exit, fib: &Fib, babeld: Option<Announced<'_>>) -> Paths {
     let (hosts, known) = (fib.hosts(), babeld.map(|it| (it.table.hosts(), it.has_veto())));
+    let tells = metrics_tell(hosts.values().flatten());
     // A route of its own to the gateway counts more than the one out of the mesh.
     let gateway = exit.route().and_then(|route| {
         let gateway = route.gateway.filter(|it| !hosts.contains_key(it))?;
@@ -68,26 +72,43 @@ fn paths(exit: &Exit, fib: &Fib, babeld: Option<Announced<'_>>) -> Paths {
     });
     let others = hosts.into_iter().filter_map(|(host, route)| {
         let route = route.filter(|it| !fib.is_own(it.next_hop))?;
-        Some((host, path(host, route, known.as_ref())?))
+        Some((host, path(host, route, known.as_ref(), tells)?))
     });
     let is_router = |(host, _): &(IpAddr, Path)| can_be_router(*host) && !fib.is_own(*host);
     // The gateway comes first, for the case that there are too many.
     gateway.into_iter().chain(others).filter(is_router).collect()
 }
 
+/// Whether the metrics of the kernel's routes tell distances: not if all are the same.
+fn metrics_tell<'a>(routes: impl Iterator<Item = &'a HostRoute>) -> bool {
+    let mut metrics = routes.filter(|it| it.protocol != BABEL).map(|it| it.priority);
+    metrics.next().is_some_and(|first| metrics.any(|other| other != first))
+}
+
+/// babeld's metric of a route that it installed, if it reports the route.
+fn metric_of(route: &HostRoute, known: Option<&KnownPath<'_>>) -> Option<u32> {
+    let known = known.filter(|it| route.protocol == BABEL && it.interface == route.interface.name);
+    known.and_then(|it| it.metric)
+}
+
 /// The path by the kernel's route, if `babeld`, when it installed the route and has a veto, reports it
-/// too.
+/// too. `tells`: the kernel's metrics are distances.
 fn path(
     host: IpAddr,
     route: HostRoute,
     babeld: Option<&(BTreeMap<IpAddr, KnownPath<'_>>, bool)>,
+    tells: bool,
 ) -> Option<Path> {
     let metric = match babeld.filter(|_| route.protocol == BABEL) {
-        Some((known, has_veto)) => match known.get(&host) {
-            Some(known) if known.interface == route.interface.name => known.metric,
-            _ if *has_veto => return None,
-            _ => None,
-        },
+        Some((known, has_veto)) => {
+            let known = known.get(&host);
+            let reports = known.is_some_and(|it| it.interface == route.interface.name);
+            if *has_veto && !reports {
+                return None;
+            }
+            metric_of(&route, known)
+        }
+        None if tells && route.protocol != BABEL => Some(route.priority).filter(|it| *it > 0),
         None => None,
     };
     // Other hop counts are unknown here.
@@ -237,6 +258,27 @@ mod tests {
         let mut fib = links();
         fib.add_route(Row { protocol: 4, ..route("10.77.0.3/32", "10.77.0.1", 1) });
         assert_eq!(all(&fib, live(&table(""))), ["10.77.0.3 over 10.77.0.1 at 1: None None"]);
+    }
+
+    #[test]
+    fn the_kernels_metrics_are_distances_where_they_differ() {
+        let mut fib = links();
+        let route = |to, via, priority| Row { protocol: 4, priority, ..route(to, via, 1) };
+        fib.add_route(route("10.77.0.3/32", "10.77.0.1", 2));
+        let alike = ["10.77.0.3 over 10.77.0.1 at 1: None None"];
+        assert_eq!(all(&fib, live(&table(""))), alike);
+        fib.add_route(route("10.77.0.1/32", "", 1));
+        // What babeld installed has babeld's metric or none.
+        fib.add_route(Row {
+            priority: 9,
+            ..crate::routing::kernel::route("10.77.0.4/32", "10.77.0.1", 1)
+        });
+        let differing = [
+            "10.77.0.1 over 10.77.0.1 at 1: Some(1) Some(1)",
+            "10.77.0.3 over 10.77.0.1 at 1: Some(2) None",
+            "10.77.0.4 over 10.77.0.1 at 1: None None",
+        ];
+        assert_eq!(all(&fib, None), differing);
     }
 
     #[test]

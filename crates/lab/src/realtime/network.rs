@@ -213,7 +213,8 @@ fn static_routes(scenario: &Scenario, router: usize) -> Vec<String> {
             ));
         }
         let over = format!("via {} dev wl0 onlink", address::mesh(hop));
-        commands.push(format!("route add {}/32 {over}", address::mesh(other)));
+        let metric = routes.path(router, other).map_or(0, |path| path.cost);
+        commands.push(format!("route add {}/32 {over} metric {metric}", address::mesh(other)));
         if scenario.receivers.contains(&other) {
             commands.push(format!("route add {} {over}", address::lan_net(other)));
         }

@@ -110,7 +110,8 @@ impl Fib {
         let hop = (route.kind == UNICAST).then(|| self.live(route))??;
         let interface = self.mesh_interface(hop.interface)?;
         let next_hop = hop.via.unwrap_or(host);
-        Some(HostRoute { next_hop, interface, protocol: route.protocol })
+        let Route { protocol, priority, .. } = *route;
+        Some(HostRoute { next_hop, interface, protocol, priority })
     }
 
     /// Whether there are routes that a protocol installed, usable or not.

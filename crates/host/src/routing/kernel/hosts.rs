@@ -22,6 +22,8 @@ pub struct HostRoute {
     pub interface: node::Interface,
     /// The protocol that installed the route (`RTPROT_…`).
     pub protocol: u8,
+    /// Its metric.
+    pub priority: u32,
 }
 
 /// Routes to hosts.
