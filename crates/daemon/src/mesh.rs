@@ -26,7 +26,7 @@ pub fn engine_config(
     Some(node::MeshConfig {
         selection: mesh.selection,
         search: config.experiment.search,
-        squares: node::Squares::default(),
+        squares: config.experiment.squares.clone(),
         identity: identity?.seed,
         key: mesh.key.as_ref().map(|key| key.for_peers()),
         gateways: mesh.gateways.clone(),

@@ -44,7 +44,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 42] = [
+const KEYS: [Key; 43] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -87,6 +87,7 @@ const KEYS: [Key; 42] = [
     fixed!("[experiment] cancel", experiment.overhear.cancels),
     fixed!("[experiment] locate", experiment.search.locating),
     fixed!("[experiment] search-timeout", experiment.search.timeout),
+    fixed!("[experiment] squares", experiment.squares),
 ];
 
 /// The names of the settings that a reload found changed.

@@ -1,17 +1,20 @@
 //! Table `[experiment]`: deviations from normal behaviour, to measure what a feature is worth. A mesh in
 //! everyday use does not need it.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use content::Profile;
-use node::{Locating, SearchConfig, SearchTimeout, overhear};
+use node::{Locating, SearchConfig, SearchTimeout, Squares, overhear};
 use toml::Spanned;
 use wire::{Paper, Selection};
 
 use super::{ConfigError, Mesh, Overhear, Reader, file};
 
 /// The deviations; by default none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Experiment {
     /// The paper whose settings apply; features that the paper lacks are off.
     pub paper: Option<Paper>,
@@ -21,12 +24,15 @@ pub struct Experiment {
     pub overhear: overhear::Options,
     /// How copies off the way are searched, under the schemes that do.
     pub search: SearchConfig,
+    /// In which square of the map each router is, for the schemes that hash names to routers.
+    pub squares: Squares,
 }
 
 impl Default for Experiment {
     fn default() -> Self {
         let (overhear, search) = (overhear::Options::default(), SearchConfig::default());
-        Self { paper: None, units: Profile::DEFAULT, overhear, search }
+        let squares = Squares::default();
+        Self { paper: None, units: Profile::DEFAULT, overhear, search, squares }
     }
 }
 
@@ -42,6 +48,9 @@ const CANCEL: [(&str, bool); 2] = [("on", true), ("off", false)];
 /// Whether a request says which router was found, or the routers on the way are told before.
 const LOCATE: [(&str, Locating); 2] =
     [("ours", Locating::Ours), ("paper", Locating::Paper { refresh: Locating::REFRESH })];
+
+/// The most routers with a square.
+const SQUARES_MAX: usize = 1024;
 
 /// One line: the settings that differ from the default.
 impl fmt::Display for Experiment {
@@ -62,6 +71,9 @@ impl fmt::Display for Experiment {
         changed.try_for_each(|(key, it)| write!(f, "{key} {}, ", it.word))?;
         if self.search.timeout != SearchConfig::default().timeout {
             write!(f, "search-timeout {}, ", self.search.timeout)?;
+        }
+        if !self.squares.is_empty() {
+            write!(f, "squares of {} routers, ", self.squares.len())?;
         }
         f.write_str("for comparisons only")
     }
@@ -90,6 +102,10 @@ impl Experiment {
     }
 
     pub(super) fn check(&self, mesh: &Mesh, overhear: &Overhear, wrong: &mut ConfigError) {
+        if mesh.selection.hashes() && self.squares.is_empty() {
+            let text = "it hashes names to routers of one square: give [experiment] `squares`";
+            wrong.add("[mesh] scheme", format!("\"{}\": {text}", mesh.selection));
+        }
         let Some(paper) = self.paper else { return };
         if mesh.interfaces.is_empty() {
             let text = format!("\"{paper}\" is of a mesh: give [mesh] `interfaces`");
@@ -112,6 +128,7 @@ impl Experiment {
 
 impl Reader<'_> {
     pub(super) fn experiment(&mut self, file: file::Experiment) -> Experiment {
+        let squares = self.squares(&file.squares);
         let papers = Paper::ALL.map(|it| (it.name(), it));
         let paper = file.paper.and_then(|text| self.choice(&text, "is no paper here", &papers));
         let mut read = Variants { reader: self, paper };
@@ -128,8 +145,34 @@ impl Reader<'_> {
                 locating: read.variant("locate", file.locate, &LOCATE),
                 timeout: read.timeout(file.search_timeout),
             },
+            squares,
         }
     }
+
+    fn squares(&mut self, list: &[Spanned<String>]) -> Squares {
+        if let Some(last) = list.last().filter(|_| list.len() > SQUARES_MAX) {
+            self.complain(last, &format!("these are more than {SQUARES_MAX} routers"));
+        }
+        let mut squares = BTreeMap::new();
+        for text in list {
+            match square(text.get_ref()) {
+                Some((router, square)) => _ = squares.insert(router, square),
+                None => {
+                    let form = "give a router's address, and the column and row of its square: \"10.0.0.7 3 0\"";
+                    self.complain(text, &format!("{:?} is no square: {form}", text.get_ref()));
+                }
+            }
+        }
+        Arc::new(squares)
+    }
+}
+
+/// Reads `ADDRESS COLUMN ROW`.
+fn square(text: &str) -> Option<(IpAddr, [u32; 2])> {
+    let mut words = text.split_whitespace();
+    let (router, column, row) = (words.next()?, words.next()?, words.next()?);
+    let square = [column.parse().ok()?, row.parse().ok()?];
+    words.next().is_none().then_some((router.parse().ok()?, square))
 }
 
 /// Reads keys that a paper may set.
@@ -241,6 +284,22 @@ mod tests {
     }
 
     #[test]
+    fn who_hashes_names_needs_to_know_where_routers_are() {
+        let mesh = "[mesh]\ninterfaces = [\"wl0\"]\nscheme = \"ph-ghcp\"\n";
+        assert_eq!(
+            complaint(mesh),
+            "[mesh] scheme: \"ph-ghcp\": it hashes names to routers of one square: give [experiment] `squares`"
+        );
+        let config =
+            load(&format!("{mesh}[experiment]\nsquares = [\"10.0.0.7 3 0\", \"fd00::8  3  1\"]"));
+        let config = config.unwrap();
+        let squares: Vec<_> = config.experiment.squares.iter().collect();
+        let router = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert_eq!(squares, [(&router("10.0.0.7"), &[3, 0]), (&router("fd00::8"), &[3, 1])]);
+        assert!(config.to_string().contains("experiment squares of 2 routers, for comparisons"));
+    }
+
+    #[test]
     fn every_word_of_a_paper_is_one_of_ours() {
         let keys = file::KEYS.iter().find(|(table, _)| *table == "experiment").unwrap().1;
         for (key, word) in Paper::ALL.into_iter().flat_map(|it| it.settings()) {
@@ -288,6 +347,10 @@ mod tests {
             (
                 "search-timeout = \"adaptiv\"",
                 "h.toml:2: \"adaptiv\" is no search timeout: did you mean \"adaptive\"?",
+            ),
+            (
+                "squares = [\"10.0.0.7 3\"]",
+                "h.toml:2: \"10.0.0.7 3\" is no square: give a router's address, and the column and row of its square: \"10.0.0.7 3 0\"",
             ),
             (
                 "search-timeout-ms = 25",

@@ -128,6 +128,7 @@ pub struct Experiment {
     pub locate: Option<Spanned<String>>,
     #[serde(rename = "search-timeout")]
     pub search_timeout: Option<Spanned<String>>,
+    pub squares: Vec<Spanned<String>>,
 }
 
 const TOP: [&str; 16] = [
@@ -152,8 +153,17 @@ const TOP: [&str; 16] = [
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
-const EXPERIMENT: [&str; 8] =
-    ["paper", "units", "streams", "halves", "heads", "cancel", "locate", "search-timeout"];
+const EXPERIMENT: [&str; 9] = [
+    "paper",
+    "units",
+    "streams",
+    "halves",
+    "heads",
+    "cancel",
+    "locate",
+    "search-timeout",
+    "squares",
+];
 
 /// Every key, by table; the keys of the first entry are outside any table.
 pub const KEYS: [(&str, &[&str]); 11] = [

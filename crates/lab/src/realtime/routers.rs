@@ -9,8 +9,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
+use sim::router::mesh::square;
 use sim::scenario::{FarEnd, Intercepts, Routing, Scenario};
-use wire::Scheme;
+use wire::{Scheme, Selection};
 
 use super::child::{Background, wait_for};
 use super::namespace::within;
@@ -233,12 +234,20 @@ fn intercepted(scenario: &Scenario, scheme: Scheme, router: usize) -> Vec<&'stat
 fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
     let mut text = format!("name = \"{}\"\n", address::router(scenario, router));
     // Written only if a setting differs, so that versions without this table can be run.
-    let varied = scenario.variant.varied();
-    if !varied.is_empty() {
-        text += "[experiment]\n";
+    let varied = scenario.variant.varied().into_iter();
+    let mut experiment: Vec<_> =
+        varied.map(|(key, value)| format!("{key} = \"{value}\"\n")).collect();
+    if scheme.selection().is_some_and(Selection::hashes) {
+        let square = |(number, it)| {
+            let [column, row] = square(it);
+            format!("\"{} {column} {row}\"", address::mesh(number))
+        };
+        let squares: Vec<_> = scenario.routers.iter().enumerate().map(square).collect();
+        experiment.push(format!("squares = [{}]\n", squares.join(", ")));
     }
-    for (key, value) in varied {
-        text += &format!("{key} = \"{value}\"\n");
+    if !experiment.is_empty() {
+        text += "[experiment]\n";
+        text += &experiment.concat();
     }
     let is_told = scenario.routing == Routing::Static && router != scenario.gateway;
     if scheme.selection().is_some() && is_told {
