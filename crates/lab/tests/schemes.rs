@@ -153,6 +153,25 @@ fn with_ph_bcp_a_neighbour_on_another_branch_is_asked() {
     world.nothing_is_left();
 }
 
+/// Router 5 is two hops from 3, which has the file, and three from the gateway. Router 4 is between the two.
+#[test]
+fn with_hints_and_hashes_what_is_two_hops_away_is_asked() {
+    if !can_run("with_hints_and_hashes_what_is_two_hops_away_is_asked") {
+        return;
+    }
+    let world = World::new();
+    let ring = ["run", "ring8", "--set", "files=4", "--set", "bytes=100000", "--json", "-"];
+    let hinted = run(&world, &[&ring[..], &["--scheme", "ph-hints"]].concat());
+    // The first file finds routers that have not told how far others are.
+    let asked = &sources(&hinted)[9..];
+    assert_eq!(asked, ["origin", "remote", "ph-local"], "{hinted:#}");
+    let (uplink, air) = crossings(&hinted);
+    assert!((4.0..4.8).contains(&uplink) && (4.0..7.0).contains(&air), "{hinted:#}");
+    let hashed = run(&world, &[&ring[..], &["--scheme", "ph-ghcp"]].concat());
+    assert!(sources(&hashed).contains(&"remote"), "{hashed:#}");
+    world.nothing_is_left();
+}
+
 /// How many of a transfer's bytes were overheard, in complete and in incomplete units.
 fn overheard(transfer: &Value) -> f64 {
     let of = |source: &str| transfer["bytes_by_source"][source].as_f64().unwrap_or(0.0);

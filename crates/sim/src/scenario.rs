@@ -50,7 +50,7 @@ pub use variant::{Cancel, Halves, Heads, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
 /// The scenarios that are part of the program.
-const BUILT_IN: [(&str, &str); 9] = [
+const BUILT_IN: [(&str, &str); 10] = [
     ("chain", include_str!("../../../scenarios/chain.toml")),
     ("emulab8", include_str!("../../../scenarios/emulab8.toml")),
     ("map21", include_str!("../../../scenarios/map21.toml")),
@@ -60,6 +60,7 @@ const BUILT_IN: [(&str, &str); 9] = [
     ("meshcache-s2", include_str!("../../../scenarios/meshcache-s2.toml")),
     ("meshcache-s3", include_str!("../../../scenarios/meshcache-s3.toml")),
     ("uplink", include_str!("../../../scenarios/uplink.toml")),
+    ("ring8", include_str!("../../../scenarios/ring8.toml")),
 ];
 
 /// A mesh, its uplink, and what its clients do.

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use sim::scenario::{Routing, Scenario, Traffic};
+use sim::world::Routes;
 
-const ALL: [&str; 9] = [
+const ALL: [&str; 10] = [
     "chain",
     "emulab8",
     "map21",
@@ -14,6 +15,7 @@ const ALL: [&str; 9] = [
     "meshcache-s2",
     "meshcache-s3",
     "uplink",
+    "ring8",
 ];
 
 fn load(name: &str) -> Scenario {
@@ -54,7 +56,11 @@ fn every_built_in_scenario_loads_with_routes_over_good_links() {
         assert_eq!(scenario.name, name);
         assert_eq!(scenario.routing, Routing::Static);
         assert!(!scenario.description.is_empty());
-        let bytes = if scenario.traffic == Traffic::Fetches { 51_200 } else { 1_000_000 };
+        let bytes = match (name, scenario.traffic) {
+            ("ring8", _) => 300_000,
+            (_, Traffic::Fetches) => 51_200,
+            _ => 1_000_000,
+        };
         assert_eq!(scenario.workload.bytes, bytes);
         // Scenarios with random places have no places to check.
         let is_random = name == "mesh50" || name.starts_with("meshcache");
@@ -83,6 +89,16 @@ fn the_chain_has_as_many_hops_as_it_is_told() {
     assert_eq!(chain.receivers, [4]);
     let chain = Scenario::load("chain", &[("hops".into(), "7".into())]).unwrap();
     assert_eq!((route(&chain, "7"), chain.receivers), ("0 1 2 3 4 5 6 7".into(), vec![7]));
+}
+
+#[test]
+fn the_ring_has_copies_nearer_than_the_gateway_and_not_on_the_way() {
+    let ring = load("ring8");
+    assert_eq!((route(&ring, "3"), route(&ring, "5")), ("0 1 2 3".into(), "0 7 6 5".into()));
+    assert_eq!(hops(&ring, "4"), 4);
+    let mut routes = Routes::of(&ring);
+    let path = routes.path(index(&ring, "5"), index(&ring, "3"));
+    assert_eq!(path.map(|path| (path.hops, path.next_hop)), Some((2, index(&ring, "4"))));
 }
 
 /// Ditto, section 6.4.1.

@@ -17,14 +17,16 @@ use upward::Upward;
 use wire::peer::{self, Message, Reach, Router};
 use wire::{Hint, Instant, NodeId};
 
-/// The most copies that are known; the one that was told longest ago makes room. Each takes about 60 bytes.
-const COPIES_MAX: usize = 32_768;
+/// The most copies that are known; the one that was told longest ago makes room. Each takes about 300 bytes.
+const COPIES_MAX: usize = 8192;
 /// The most routers; further ones are not heard.
-const ROUTERS_MAX: usize = 1024;
+const ROUTERS_MAX: usize = 512;
 /// Of these, those behind one peer.
-const ROUTERS_OF_PEER_MAX: usize = 512;
+const ROUTERS_OF_PEER_MAX: usize = 256;
 /// What has changed is told after this long at most.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
+/// A new router, or a new next hop, is told of sooner: without it hints help nobody.
+const NEW_WITHIN: Duration = Duration::from_secs(1);
 
 /// The service; see the module.
 #[derive(Debug, Default)]
@@ -68,6 +70,7 @@ impl Copies {
             None => {
                 let known = Known { by, copies: Map::default(), reach: reach.clone() };
                 self.routers.insert(reach.address, known);
+                self.met(now);
             }
         }
     }
@@ -201,14 +204,23 @@ impl Copies {
     pub fn set_own(&mut self, now: Instant, own: Option<Reach>) {
         if self.own != own {
             self.upward.reaches.extend(own.as_ref().map(|own| own.address));
+            let is_new = self.own.is_none();
             self.own = own;
             self.tell_soon(now);
+            if is_new {
+                self.met(now);
+            }
         }
     }
 
     /// The next hop cannot be told now.
     pub fn tell_later(&mut self, now: Instant) {
         self.tell_at = Some(now + TOLD_WITHIN);
+    }
+
+    /// A peer, or a router behind one, was met: what waits is told soon.
+    pub fn met(&mut self, now: Instant) {
+        self.tell_at = self.tell_at.map(|at| at.min(now + NEW_WITHIN));
     }
 
     /// The next hop is told with the request that is sent to it now.

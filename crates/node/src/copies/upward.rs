@@ -6,7 +6,7 @@ use wire::peer::{Copies, Message, Reach};
 use wire::{Hint, NodeId};
 
 /// The most changes that wait; further ones are never told, which costs a question or a copy that is not found.
-const CHANGES_MAX: usize = 32_768;
+const CHANGES_MAX: usize = 8192;
 
 /// What has changed since the next hop was told.
 #[derive(Debug, Default)]

@@ -36,7 +36,7 @@ pub enum Broken {
 }
 
 /// A client that has waited for longer gets no rest of its object from the origin.
-const WAITED_MAX: Duration = Duration::from_secs(20);
+const WAITED_MAX: Duration = Duration::from_secs(40);
 
 impl Objects {
     /// A file of this length is being published: it is stored like an origin's body, and gets its

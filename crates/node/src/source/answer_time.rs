@@ -7,8 +7,8 @@ use std::time::Duration;
 
 /// Before the first answer.
 const FIRST: Duration = Duration::from_millis(500);
-/// The limits.
-const LEAST: Duration = Duration::from_millis(100);
+/// The limits. TCP sends a lost segment again after 200 ms at the soonest: that is no lie.
+const LEAST: Duration = Duration::from_millis(300);
 const MOST: Duration = Duration::from_secs(2);
 
 /// The estimate.
@@ -65,8 +65,8 @@ mod tests {
         assert_eq!(time.timeout(), FIRST);
         time.took(ms(100));
         assert_eq!(time.timeout(), ms(300), "RFC 6298 §2.2");
-        (0..100).for_each(|_| time.took(ms(100)));
-        assert_eq!(time.timeout(), ms(100));
+        (0..100).for_each(|_| time.took(ms(400)));
+        assert!((ms(400)..ms(401)).contains(&time.timeout()), "{:?}", time.timeout());
         (0..100).for_each(|_| time.took(ms(10)));
         assert_eq!(time.timeout(), LEAST);
         (0..100).for_each(|_| time.took(ms(10_000)));
