@@ -405,7 +405,9 @@ impl Node {
             let open = self.cx.transfers.get(id).is_some_and(|incoming| {
                 !self.cx.in_flight.has(*id) && !incoming.is_ended() && !incoming.is_loose()
             });
-            self.source.look_after(&mut self.cx, *id, open);
+            let begun = self.cx.transfers.get(id).and_then(|incoming| incoming.goes_on_from());
+            let owes = open && begun.is_some_and(|(resume, _)| resume.segment == 0);
+            self.source.look_after(&mut self.cx, *id, open, owes);
         }
         self.client.end_idle(&mut self.cx);
         self.object.grant_anew(&mut self.cx);

@@ -125,6 +125,8 @@ pub struct Pursuit {
     pub elsewhere: Vec<Router>,
     /// The router off the way that is asked now, by its address: it is said to have the object.
     pub towards: Option<IpAddr>,
+    /// It has said that it cannot answer.
+    pub is_denied: bool,
     /// The peer that was asked before, and may still answer.
     pub previous: Option<(NodeId, Request)>,
     /// The peer asked last has begun to answer.

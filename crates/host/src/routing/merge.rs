@@ -63,7 +63,7 @@ pub fn exit(fib: &Fib, babeld: Option<Announced<'_>>) -> Exit {
 /// the gateway. What else is on the link cannot be listed.
 fn paths(exit: &Exit, fib: &Fib, babeld: Option<Announced<'_>>) -> Paths {
     let (hosts, known) = (fib.hosts(), babeld.map(|it| (it.table.hosts(), it.has_veto())));
-    let tells = metrics_tell(hosts.values().flatten());
+    let tells = [false, true].map(|is_ipv4| metrics_tell(&hosts, is_ipv4));
     // A route of its own to the gateway counts more than the one out of the mesh.
     let gateway = exit.route().and_then(|route| {
         let gateway = route.gateway.filter(|it| !hosts.contains_key(it))?;
@@ -72,17 +72,20 @@ fn paths(exit: &Exit, fib: &Fib, babeld: Option<Announced<'_>>) -> Paths {
     });
     let others = hosts.into_iter().filter_map(|(host, route)| {
         let route = route.filter(|it| !fib.is_own(it.next_hop))?;
-        Some((host, path(host, route, known.as_ref(), tells)?))
+        Some((host, path(host, route, known.as_ref(), tells[usize::from(host.is_ipv4())])?))
     });
     let is_router = |(host, _): &(IpAddr, Path)| can_be_router(*host) && !fib.is_own(*host);
     // The gateway comes first, for the case that there are too many.
     gateway.into_iter().chain(others).filter(is_router).collect()
 }
 
-/// Whether the metrics of the kernel's routes tell distances: not if all are the same.
-fn metrics_tell<'a>(routes: impl Iterator<Item = &'a HostRoute>) -> bool {
-    let mut metrics = routes.filter(|it| it.protocol != BABEL).map(|it| it.priority);
-    metrics.next().is_some_and(|first| metrics.any(|other| other != first))
+/// Whether the metrics of the kernel's routes of one address family tell distances: each has one, and they differ.
+/// babeld's are of another unit.
+fn metrics_tell<'a>(hosts: &'a BTreeMap<IpAddr, Option<HostRoute>>, is_ipv4: bool) -> bool {
+    let of_family = hosts.iter().filter(|(host, _)| host.is_ipv4() == is_ipv4);
+    let routes: Vec<&'a HostRoute> = of_family.filter_map(|(_, route)| route.as_ref()).collect();
+    routes.iter().all(|it| it.protocol != BABEL && it.priority > 0)
+        && routes.windows(2).any(|pair| pair[0].priority != pair[1].priority)
 }
 
 /// babeld's metric of a route that it installed, if it reports the route.
@@ -108,8 +111,7 @@ fn path(
             }
             metric_of(&route, known)
         }
-        None if tells && route.protocol != BABEL => Some(route.priority).filter(|it| *it > 0),
-        None => None,
+        None => tells.then_some(route.priority),
     };
     // Other hop counts are unknown here.
     let hops = (route.next_hop == host).then_some(1);
@@ -267,18 +269,25 @@ mod tests {
         fib.add_route(route("10.77.0.3/32", "10.77.0.1", 2));
         let alike = ["10.77.0.3 over 10.77.0.1 at 1: None None"];
         assert_eq!(all(&fib, live(&table(""))), alike);
+        // Those of IPv6 have another default.
+        fib.add_route(route("fd00::3/128", "fe80::1", 1024));
+        assert!(all(&fib, None).iter().all(|text| text.contains(": None ")));
         fib.add_route(route("10.77.0.1/32", "", 1));
-        // What babeld installed has babeld's metric or none.
-        fib.add_route(Row {
-            priority: 9,
-            ..crate::routing::kernel::route("10.77.0.4/32", "10.77.0.1", 1)
-        });
         let differing = [
             "10.77.0.1 over 10.77.0.1 at 1: Some(1) Some(1)",
             "10.77.0.3 over 10.77.0.1 at 1: Some(2) None",
-            "10.77.0.4 over 10.77.0.1 at 1: None None",
+            "fd00::3 over fe80::1 at 1: None None",
         ];
         assert_eq!(all(&fib, None), differing);
+        // babeld's are of another unit, and who has none cannot be compared.
+        for other in [
+            crate::routing::kernel::route("10.77.0.4/32", "10.77.0.1", 1),
+            route("10.77.0.4/32", "10.77.0.1", 0),
+        ] {
+            let mut fib = fib.clone();
+            fib.add_route(other);
+            assert!(all(&fib, None).iter().all(|text| text.contains(": None ")));
+        }
     }
 
     #[test]

@@ -220,7 +220,8 @@ impl Copies {
 
     /// A peer, or a router behind one, was met: what waits is told soon.
     pub fn met(&mut self, now: Instant) {
-        self.tell_at = self.tell_at.map(|at| at.min(now + NEW_WITHIN));
+        let at = now + NEW_WITHIN;
+        self.tell_at = Some(self.tell_at.map_or(at, |sooner| sooner.min(at)));
     }
 
     /// The next hop is told with the request that is sent to it now.

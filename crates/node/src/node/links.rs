@@ -18,7 +18,10 @@ impl Node {
                 cx.events.emit(|| events::Event::LinkUp { peer, dialled });
                 // The peer may have told a new gateway: then our own hello changes too.
                 cx.introduce();
-                cx.mesh.iter_mut().for_each(|mesh| mesh.copies.met(cx.now));
+                let mesh = cx.mesh.as_mut();
+                if let Some(mesh) = mesh.filter(|it| it.config.selection.tells_of_copies()) {
+                    mesh.copies.met(cx.now);
+                }
                 if let Some(address) = dialled {
                     self.source.peer_is_up(cx, peer, address);
                 }

@@ -55,6 +55,11 @@ impl Node {
             Value::Accept(id, asked) => self.source.accept(cx, id, asked),
             Value::TurnToGateway(id, asked) => self.source.turn_to_gateway(cx, id, asked),
             Value::Delivered(id, peer) => self.source.delivered(cx, id, peer),
+            Value::Helped(id) => {
+                let holder = cx.pursuits.get(&id).and_then(|pursuit| pursuit.holder(cx));
+                holder.into_iter().for_each(|at| self.source.select.helped(cx.now, id, at));
+            }
+            Value::Disregard(id) => self.source.disregard(cx, id),
             // Requests that waited read the object by now; later ones must not join it.
             Value::Retire(id) => _ = self.client.misses.retire(id),
             // The miss ends with its object: no request may join it any more.

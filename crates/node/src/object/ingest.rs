@@ -233,7 +233,8 @@ impl Objects {
         // Who has waited for long gives up soon.
         let in_time = cx.pursuits.get(&id).is_some_and(|it| cx.now - it.moved < WAITED_MAX);
         let Some(incoming) = self.remove(cx, id) else { return };
-        let has_rest = why == Broken::Short && in_time && !incoming.is_cut();
+        let has_rest =
+            why == Broken::Short && in_time && !incoming.is_cut() && !incoming.memory_only;
         let record = incoming.whole().cloned().filter(|_| has_rest);
         for reader in self.drop_storing(cx, id, incoming) {
             let ask = cx.exchanges.get(&reader).map(|exchange| &exchange.ask);

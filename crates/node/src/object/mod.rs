@@ -79,6 +79,10 @@ pub enum Value {
     TurnToGateway(FetchId, (NodeId, Request)),
     /// This peer has sent something useful.
     Delivered(FetchId, NodeId),
+    /// The peer that was asked last has sent all of an object.
+    Helped(FetchId),
+    /// The peer that was asked last cannot be used.
+    Disregard(FetchId),
     /// No other request may join this one any more.
     Retire(FetchId),
     /// A request has ended and is removed.

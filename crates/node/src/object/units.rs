@@ -179,6 +179,10 @@ impl Objects {
         }
         cx.turns.all_ready(waiters.concat());
         cx.turns.dirty(id);
+        // A router off the way is to have all that it gave the record of.
+        if cx.pursuits.get(&id).is_some_and(|pursuit| pursuit.towards.is_some()) {
+            self.says(Value::Disregard(id));
+        }
     }
 
     /// A peer's object ends once its readers here have requested all they need and nothing is in
@@ -232,6 +236,10 @@ impl Objects {
 
     /// A peer's object is as complete as it will be: its record is stored.
     pub fn finish_listed(&mut self, cx: &mut Context, id: FetchId, record: &Rc<Record>) {
+        // Said before the object is removed, which ends the request.
+        if cx.transfers.get(&id).is_some_and(|it| it.received_bytes >= record.length) {
+            self.says(Value::Helped(id));
+        }
         let Some(mut incoming) = self.remove(cx, id) else { return };
         let label = incoming.label.clone();
         let named = label.as_ref().and_then(|label| label.named);

@@ -21,7 +21,7 @@ impl Peers {
         }
         self.unwritten.insert(peer.control);
         // A peer that takes answers keeps its place longer than one that is idle (`places.rs`).
-        if matches!(message, Message::Head(..) | Message::Opaque(..)) {
+        if matches!(message, Message::Head(..) | Message::Opaque(..) | Message::Bytes(..)) {
             peer.took = Some(now);
         }
         // Pongs and tokens answer the peer: its silence after them is no sign of death.

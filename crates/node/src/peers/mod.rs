@@ -368,7 +368,7 @@ impl Peers {
         self.peers.get(&peer).map(|peer| peer.gave)
     }
 
-    /// How many peers have left for one at a needed address, since the node started.
+    /// How many peers have left for another node, since the node started.
     pub fn displaced(&self) -> u64 {
         self.displaced
     }

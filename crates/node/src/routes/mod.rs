@@ -146,7 +146,11 @@ impl Routes {
     pub fn cost(&self, router: IpAddr, located: Option<u8>) -> Option<u32> {
         let path = self.path_to(router);
         let hops = path.and_then(|path| path.hops).or(located.map(u32::from));
-        path.and_then(|path| path.metric).or(hops.map(|hops| hops.saturating_mul(COST_OF_HOP)))
+        // Metrics count if they can be compared with the gateway's.
+        let gateway = self.gateway().and_then(|gateway| self.path_to(gateway));
+        let are_known = gateway.is_none_or(|path| path.metric.is_some());
+        let metric = path.and_then(|path| path.metric).filter(|_| are_known);
+        metric.or(hops.map(|hops| hops.saturating_mul(COST_OF_HOP)))
     }
 
     /// What it costs to ask a router, if that is no more than to ask the gateway.

@@ -24,13 +24,14 @@ impl Source {
         if let Some(at) = pursuit.towards.take() {
             // What it may still answer would be taken for an answer of a router on the way.
             self.forget_previous(cx, id);
-            let Some(pursuit) = cx.pursuits.get(&id) else { return };
+            let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
+            let denied = std::mem::take(&mut pursuit.is_denied);
             // Of a peer's request it is not known whether it was meant to be answered.
             if pursuit.quest.ask.asker == Asker::Client {
-                self.select.in_vain(cx.now, id, at);
+                self.select.in_vain(cx.now, id, at, denied);
+                let name = name_of(&pursuit.quest.ask.key);
+                cx.mesh.iter_mut().for_each(|mesh| mesh.copies.remove(at, &name));
             }
-            let name = name_of(&pursuit.quest.ask.key);
-            cx.mesh.iter_mut().for_each(|mesh| mesh.copies.remove(at, &name));
         }
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let answer = pursuit.choose(cx, id, &*self.select);
@@ -246,6 +247,8 @@ impl Source {
         for id in &waiting {
             if let Some(pursuit) = cx.pursuits.get_mut(id) {
                 pursuit.tried.push(address.ip());
+                // One that leads there is not the one that has it.
+                pursuit.towards.take_if(|at| *at != address.ip());
             }
             self.ask_next(cx, *id);
         }

@@ -88,6 +88,11 @@ impl Source {
             self.asks.remove(&asked);
         }
         pursuit.via = Upstream::Peer(peer, request);
+        // The one that was asked before is on the way.
+        let failed = pursuit.towards.take().zip(Some(pursuit.is_denied));
+        if let Some((at, denied)) = failed.filter(|_| pursuit.quest.ask.asker == Asker::Client) {
+            self.select.in_vain(cx.now, id, at, denied);
+        }
         true
     }
 
@@ -105,7 +110,8 @@ impl Source {
     /// An upstream has given an acceptable answer: the requests to the others are cancelled.
     pub fn accept(&mut self, cx: &mut Context, id: FetchId, asked: (NodeId, Request)) {
         self.listen_to(cx, id, asked);
-        if let Some(pursuit) = cx.pursuits.get(&id).filter(|it| it.holder(cx).is_some()) {
+        let asks = |it: &&Pursuit| it.quest.goal == Goal::Head && it.holder(cx).is_some();
+        if let Some(pursuit) = cx.pursuits.get(&id).filter(asks) {
             self.answer_time.took(cx.now - pursuit.moved);
         }
         cx.pursuits.came(id, cx.now);
@@ -120,8 +126,9 @@ impl Source {
         let stays = previous == asked;
         let other = if stays { pursuit.request() } else { Some(previous) };
         pursuit.via = Upstream::Peer(asked.0, asked.1);
-        if !stays {
-            cx.in_flight.drop_parts(id);
+        match stays {
+            true => pursuit.towards = None,
+            false => cx.in_flight.drop_parts(id),
         }
         other.into_iter().for_each(|other| self.withdraw(cx, other));
     }
@@ -171,6 +178,7 @@ impl Source {
         let (goal, for_peer) = (pursuit.quest.goal, pursuit.quest.ask.asker != Asker::Client);
         let awaits_head = pursuit.awaits_head();
         let off_the_way = pursuit.towards.is_some();
+        pursuit.is_denied = off_the_way;
         self.asks.remove(&asked);
         elsewhere::heed(cx, id, &outcome);
         // The node whose client asks goes there; those on the way only say so.

@@ -126,6 +126,7 @@ impl Source {
                 || quest.ask.asker == Asker::Client && self.select.roams(),
             elsewhere: Vec::new(),
             towards: None,
+            is_denied: false,
             previous: None,
             answered: false,
             lost_route_at: None,
@@ -168,13 +169,8 @@ impl Source {
 
     /// All of a response has arrived.
     pub fn done(&mut self, cx: &mut Context, id: FetchId) {
-        let Some(pursuit) = cx.pursuits.get(&id) else { return };
-        let helped = pursuit.holder(cx).filter(|_| matches!(pursuit.via, Upstream::Peer(..)));
         if let Some(pursuit) = cx.pursuits.get_mut(&id).filter(|it| it.via != Upstream::Origin) {
             pursuit.via = Upstream::Done;
-        }
-        if let Some(at) = helped {
-            self.select.helped(cx.now, id, at);
         }
     }
 

@@ -45,8 +45,8 @@ impl Source {
     }
 
     /// Checks a transfer's progress. `open`: the object's manifest is incomplete, and no unit is in
-    /// flight.
-    pub fn look_after(&mut self, cx: &mut Context, id: FetchId, open: bool) {
+    /// flight. `owes`: nothing of the manifest has come.
+    pub fn look_after(&mut self, cx: &mut Context, id: FetchId, open: bool, owes: bool) {
         let Some(pursuit) = cx.pursuits.get(&id) else { return };
         let silent = pursuit.silent_for(cx);
         let overdue_at = pursuit.overdue_at(cx, self.answer_time.timeout());
@@ -74,7 +74,7 @@ impl Source {
                 self.ask_next(cx, id);
             }
             Upstream::Peer(..) | Upstream::Dialling(_)
-                if is_overdue && (!pursuit.answered || open || in_flight) =>
+                if is_overdue && (!pursuit.answered || owes || in_flight) =>
             {
                 self.answer_time.was_overdue();
                 self.lose_upstream(cx, id);
@@ -162,7 +162,7 @@ impl Source {
 
 impl Pursuit {
     /// The router off the way that is to answer from its store, to this node's own client.
-    pub(super) fn holder(&self, cx: &Context) -> Option<IpAddr> {
+    pub fn holder(&self, cx: &Context) -> Option<IpAddr> {
         // One that an object is hashed to asks on.
         let hashes = cx.mesh.as_ref().is_some_and(|mesh| mesh.config.selection.hashes());
         self.towards.filter(|_| !hashes && self.quest.ask.asker == Asker::Client)

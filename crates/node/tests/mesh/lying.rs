@@ -24,6 +24,8 @@ enum Lie {
     Stop,
     /// It gives other bytes than it should.
     Damage,
+    /// None.
+    Honest,
 }
 
 impl Tamper for Lie {
@@ -39,7 +41,7 @@ impl Tamper for Lie {
 
     fn sends(&mut self, _to: NodeId, _head: &ChunkHead, bytes: Bytes) -> Option<Bytes> {
         match self {
-            Self::Silence => Some(bytes),
+            Self::Silence | Self::Honest => Some(bytes),
             Self::Stop => None,
             Self::Damage => Some(bytes.iter().map(|byte| !byte).collect()),
         }
@@ -95,5 +97,26 @@ fn who_did_not_help_is_not_asked_again() {
     let report = mesh.report(ASKER);
     assert_eq!(report.searches_in_vain, 1);
     assert!(report.searches_located > 2, "{}", report.searches_located);
+    mesh.done();
+}
+
+#[test]
+fn who_has_helped_is_forgiven() {
+    let mut mesh = ring(Selection::PhBcp, Lie::Honest);
+    let urls: Vec<_> = (0..8).map(|number| format!("http://o.test/{number}")).collect();
+    for (number, url) in (2..).zip(&urls) {
+        mesh.origin.put(url, Page::new(noise(number, 20_000)).fresh(6000));
+        mesh.get(LIAR, url);
+    }
+    [0, 3].into_iter().for_each(|node| mesh.restart_empty(node));
+    mesh.pass_seconds(5);
+    for (number, url) in urls.iter().enumerate() {
+        mesh.tamper(LIAR, Box::new(if number == 5 { Lie::Silence } else { Lie::Honest }));
+        let id = mesh.get(ASKER, url);
+        assert!(mesh.client(id).is_ok(), "{number}");
+    }
+    // The one after the failure goes along the way.
+    let report = mesh.report(ASKER);
+    assert_eq!((report.searches_located, report.searches_in_vain), (7, 1));
     mesh.done();
 }

@@ -90,7 +90,7 @@ impl<'a> Builder<'a> {
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
         self.file.settings.receivers = Some(names.collect());
         let settings = &self.file.settings;
-        let share = settings.liars * self.routers.len() as f64;
+        let share = settings.liars * (self.routers.len() - 1) as f64;
         let liars =
             random::liars(self.routers.len(), self.gateway, share.round() as usize, self.seed);
         Ok(Scenario {

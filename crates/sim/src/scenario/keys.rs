@@ -332,7 +332,7 @@ static KEYS: [Spec; 74] = [
     },
     Spec {
         name: "liars",
-        meaning: "share of the routers, drawn by the seed, that lie off the way to the gateway: in answers to searches, in hints, and in what they then send",
+        meaning: "share of the routers other than the gateway, drawn by the seed, that lie off the way to the gateway: in answers to searches, in hints, and in what they then send",
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Number(0.0..=1.0, |it| &mut it.liars),

@@ -51,10 +51,10 @@ impl Select for Auto {
         }
     }
 
-    fn in_vain(&mut self, now: Instant, id: FetchId, at: IpAddr) {
+    fn in_vain(&mut self, now: Instant, id: FetchId, at: IpAddr, denied: bool) {
         // A route may have come or gone since the router was chosen: neither may choose it again.
-        self.hints.in_vain(now, id, at);
-        self.search.iter_mut().for_each(|search| search.in_vain(now, id, at));
+        self.hints.in_vain(now, id, at, denied);
+        self.search.iter_mut().for_each(|search| search.in_vain(now, id, at, denied));
     }
 
     fn helped(&mut self, now: Instant, id: FetchId, at: IpAddr) {

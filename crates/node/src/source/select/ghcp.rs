@@ -70,7 +70,7 @@ impl Select for Ghcp {
         }
     }
 
-    fn in_vain(&mut self, _now: Instant, id: FetchId, at: IpAddr) {
+    fn in_vain(&mut self, _now: Instant, id: FetchId, at: IpAddr, _denied: bool) {
         self.in_vain.insert(id, at);
     }
 

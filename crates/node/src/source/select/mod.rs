@@ -123,7 +123,8 @@ pub trait Select {
     fn asked(&mut self, _here: &Here<'_>, _query: &Query<'_>, _answer: Answer) {}
 
     /// The node `at` this address, as which `choose` named an [`Answer::Holder`], did not help with this request.
-    fn in_vain(&mut self, _now: Instant, _id: FetchId, _at: IpAddr) {}
+    /// `denied`: it has said so.
+    fn in_vain(&mut self, _now: Instant, _id: FetchId, _at: IpAddr, _denied: bool) {}
 
     /// The node `at` this address, as which `choose` named an [`Answer::Holder`], has sent all of the object.
     fn helped(&mut self, _now: Instant, _id: FetchId, _at: IpAddr) {}

@@ -12,7 +12,7 @@ use wire::Instant;
 /// The scheme.
 #[derive(Default)]
 pub struct PhHints {
-    /// Requests for which a router off the way was asked.
+    /// Requests for which a router off the way was asked, and those that are to go along it.
     asked: BTreeMap<FetchId, Asked>,
     doubts: Doubts,
     counts: Counts,
@@ -21,8 +21,8 @@ pub struct PhHints {
 enum Asked {
     /// This router is asked.
     Holder(IpAddr),
-    /// One did not help: the request goes along the way.
-    InVain,
+    /// None, or none any more: the request goes along the way.
+    Along,
 }
 
 impl Select for PhHints {
@@ -51,17 +51,18 @@ impl Select for PhHints {
                 let is_new = !matches!(before, Some(Asked::Holder(before)) if before == at);
                 self.counts.located += u64::from(is_new);
             }
-            _ if query.per_hop.is_none() && !self.asked.contains_key(&query.id) => {
-                self.doubts.went_along();
+            _ if query.per_hop.is_none() && self.doubts.is_cautious() => {
+                self.doubts.went_along(query.id);
+                self.asked.insert(query.id, Asked::Along);
             }
             _ => {}
         }
     }
 
-    fn in_vain(&mut self, now: Instant, id: FetchId, at: IpAddr) {
+    fn in_vain(&mut self, now: Instant, id: FetchId, at: IpAddr, denied: bool) {
         self.counts.in_vain += 1;
-        self.doubts.failed(now, at);
-        self.asked.insert(id, Asked::InVain);
+        self.doubts.failed(now, at, denied);
+        self.asked.insert(id, Asked::Along);
     }
 
     fn helped(&mut self, now: Instant, _id: FetchId, at: IpAddr) {
@@ -86,7 +87,7 @@ impl PhHints {
     fn may_leave(&self, query: &Query<'_>) -> bool {
         match self.asked.get(&query.id) {
             Some(Asked::Holder(_)) => true,
-            Some(Asked::InVain) => false,
+            Some(Asked::Along) => false,
             None => !self.doubts.is_cautious(),
         }
     }

@@ -187,7 +187,7 @@ impl Select for Bcp {
 
     fn asked(&mut self, here: &Here<'_>, query: &Query<'_>, answer: Answer) {
         if query.per_hop.is_none() && self.searches.way(query.id) == Way::Unknown {
-            self.doubts.went_along();
+            self.doubts.went_along(query.id);
         }
         let Some(asked) = self.searches.asked(here, query, answer, &self.doubts) else { return };
         self.counts.located += 1;
@@ -198,10 +198,10 @@ impl Select for Bcp {
         }
     }
 
-    fn in_vain(&mut self, now: Instant, id: FetchId, at: IpAddr) {
+    fn in_vain(&mut self, now: Instant, id: FetchId, at: IpAddr, denied: bool) {
         self.counts.in_vain += 1;
         self.searches.drop_holder(id, at);
-        self.doubts.failed(now, at);
+        self.doubts.failed(now, at, denied);
     }
 
     fn helped(&mut self, now: Instant, _id: FetchId, at: IpAddr) {

@@ -175,7 +175,7 @@ fn a_locate_goes_two_hops_farther_than_the_gateway_is() {
 fn what_does_not_help_costs_one_question_and_is_asked_no_more() {
     let mut bench = Bench::per_hop();
     assert_eq!(bench.chooses(&[EQUAL, NEAR]), Answer::Holder { at: NEAR, by: NEAR });
-    bench.bcp.in_vain(bench.now, ID, NEAR);
+    bench.bcp.in_vain(bench.now, ID, NEAR, false);
     assert_eq!(bench.choose(ID), Answer::Found(HOP), "it goes along the way");
     bench.bcp.end(bench.now, ID);
     // So does the next request, without a search.
