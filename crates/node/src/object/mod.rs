@@ -241,8 +241,7 @@ impl Objects {
                 cx.report.digests_false += 1;
                 self.broken(cx, id, Broken::False);
             }
-            false if !well => self.broken(cx, id, Broken::Short),
-            false => self.broken(cx, id, Broken::False),
+            false => self.broken(cx, id, if well { Broken::False } else { Broken::Short }),
         }
         true
     }

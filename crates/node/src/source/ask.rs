@@ -9,7 +9,7 @@ use crate::input::{FetchError, FetchId};
 use crate::mesh::Mesh;
 use crate::output::{OriginOutput, Output};
 use crate::pursuits::{Goal, Pursuit, Upstream};
-use crate::request::{Asker, CREDIT, MANIFEST_CREDIT};
+use crate::request::{CREDIT, MANIFEST_CREDIT};
 use crate::stock::name_of;
 use crate::{hints, output};
 use ::http::{HeaderMap, Method, header};
@@ -21,15 +21,12 @@ impl Source {
     pub(super) fn reach(&mut self, cx: &mut Context, id: FetchId, from: Option<(Resume, u64)>) {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         // The router that was found did not help, or another is asked beside it.
-        if let Some(at) = pursuit.towards.take() {
+        if pursuit.towards.is_some() {
+            let (failed, name) = (pursuit.leave_holder(), name_of(&pursuit.quest.ask.key));
             // What it may still answer would be taken for an answer of a router on the way.
             self.forget_previous(cx, id);
-            let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
-            let denied = std::mem::take(&mut pursuit.is_denied);
-            // Of a peer's request it is not known whether it was meant to be answered.
-            if pursuit.quest.ask.asker == Asker::Client {
+            if let Some((at, denied)) = failed {
                 self.select.in_vain(cx.now, id, at, denied);
-                let name = name_of(&pursuit.quest.ask.key);
                 cx.mesh.iter_mut().for_each(|mesh| mesh.copies.remove(at, &name));
             }
         }

@@ -89,8 +89,7 @@ impl Source {
         }
         pursuit.via = Upstream::Peer(peer, request);
         // The one that was asked before is on the way.
-        let failed = pursuit.towards.take().zip(Some(pursuit.is_denied));
-        if let Some((at, denied)) = failed.filter(|_| pursuit.quest.ask.asker == Asker::Client) {
+        if let Some((at, denied)) = pursuit.leave_holder() {
             self.select.in_vain(cx.now, id, at, denied);
         }
         true

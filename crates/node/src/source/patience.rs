@@ -168,6 +168,13 @@ impl Pursuit {
         self.towards.filter(|_| !hashes && self.quest.ask.asker == Asker::Client)
     }
 
+    /// The router off the way is not asked any more. Which one failed this node's client, and whether it has said so: of
+    /// a peer's request it is not known whether it was meant to be answered.
+    pub(super) fn leave_holder(&mut self) -> Option<(IpAddr, bool)> {
+        let (at, denied) = (self.towards.take()?, std::mem::take(&mut self.is_denied));
+        (self.quest.ask.asker == Asker::Client).then_some((at, denied))
+    }
+
     /// When its progress is to be checked.
     pub(super) fn look_at(&self, cx: &Context, timeout: Duration) -> Instant {
         let at = cx.now + LOOK_EVERY;

@@ -18,9 +18,7 @@ fn plan() -> Plan {
 
 /// A ring: 0 is the gateway, 1 and 2 are one branch, 3 and 4 the other. All have told of themselves.
 fn ring(plan: &Plan) -> Mesh {
-    let mut mesh = Mesh::tree_of(plan, &[0, 1, 0, 3]);
-    mesh.mend(ASKER, HOLDER);
-    mesh.chart();
+    let mut mesh = Mesh::ring_of(plan);
     mesh.pass_seconds(30);
     mesh.origin.put(URL, Page::of(LENGTH).fresh(6000));
     mesh

@@ -50,9 +50,7 @@ impl Tamper for Lie {
 
 /// A ring: 0 is the gateway, 1 and 2 are one branch, 3 and 4 the other. Only the liar has the page.
 fn ring(selection: Selection, lie: Lie) -> Mesh {
-    let mut mesh = Mesh::tree_of(&Plan { selection, ..Plan::default() }, &[0, 1, 0, 3]);
-    mesh.mend(ASKER, LIAR);
-    mesh.chart();
+    let mut mesh = Mesh::ring_of(&Plan { selection, ..Plan::default() });
     mesh.pass_seconds(30);
     mesh.origin.put(URL, Page::new(noise(1, LENGTH)).fresh(6000));
     mesh.get(LIAR, URL);

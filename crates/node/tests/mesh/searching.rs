@@ -21,9 +21,7 @@ fn plan(selection: Selection) -> Plan {
 
 /// A ring: 0 is the gateway, 1 and 2 are one branch, 3 and 4 the other. The holder has the page.
 fn ring(plan: &Plan) -> Mesh {
-    let mut mesh = Mesh::tree_of(plan, &[0, 1, 0, 3]);
-    mesh.mend(ASKER, HOLDER);
-    mesh.chart();
+    let mut mesh = Mesh::ring_of(plan);
     mesh.pass_seconds(1);
     mesh.origin.put(URL, Page::of(LENGTH).fresh(600));
     mesh.get(HOLDER, URL);
@@ -158,9 +156,7 @@ fn who_is_found_and_does_not_exist_costs_time_and_nothing_else() {
 #[test]
 fn what_the_gateway_did_not_sign_is_not_taken_from_a_router_off_the_way() {
     for selection in [Selection::Bcp, Selection::PhBcp] {
-        let mut mesh = Mesh::tree_of(&plan(selection), &[0, 1, 0, 3]);
-        mesh.mend(ASKER, HOLDER);
-        mesh.chart();
+        let mut mesh = Mesh::ring_of(&plan(selection));
         mesh.pass_seconds(1);
         // For a while the holder is a gateway itself, and signs what it fetches.
         mesh.links.ground.uplinks.insert(HOLDER);

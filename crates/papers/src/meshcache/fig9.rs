@@ -1,6 +1,6 @@
 //! Figure 9: what caches at each hop gain as requests get more alike.
 
-use super::caches::{COLUMNS, Case, PLACES, SMALL, Series};
+use super::caches::{COLUMNS, Case, KB, Series, places};
 use super::{per_hop, table3, targets, workload};
 use crate::experiment::{
     Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Picture, Point, Runs,
@@ -26,12 +26,9 @@ pub(crate) const FIGURE: Experiment = Experiment {
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
-    let (places, thetas) = match extent {
-        Extent::Full => (&PLACES[..], &THETAS[..]),
-        Extent::Quick => (&[SMALL][..], &[1.0][..]),
-    };
+    let thetas = if extent == Extent::Quick { &[1.0][..] } else { &THETAS };
     let mut points = Vec::new();
-    for (panel, scenario) in places.iter().copied() {
+    for (panel, scenario, _) in places(extent) {
         for series in SERIES {
             for x in thetas.iter().copied() {
                 let key = Key { panel, series: series.name, x, rank: points.len() };
@@ -89,7 +86,7 @@ fn summarise(samples: &Samples) -> Findings {
             }
         }
     }
-    let wanted = samples.mean("S1", "default", 0.8, "wanted_kb").mean / super::caches::KB;
+    let wanted = samples.mean("S1", "default", 0.8, "wanted_kb").mean / KB;
     let mut parameters = workload::parameters(wanted);
     parameters.extend(table3::of_searches());
     Findings {

@@ -1,6 +1,6 @@
 //! What finding copies off the way costs where some routers lie (decision 0033). No paper has it.
 
-use super::caches::{COLUMNS, Case, PLACES, SMALL, Series};
+use super::caches::{COLUMNS, Case, KB, Series, places};
 use super::{per_hop, workload};
 use crate::experiment::{
     Comparison, Estimate, Expectation, Experiment, Extent, Findings, Key, Picture, Point, Runs,
@@ -28,12 +28,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 fn plan(extent: Extent) -> Vec<Point> {
-    let (places, shares) = match extent {
-        Extent::Full => (&PLACES[..], &SHARES[..]),
-        Extent::Quick => (&[SMALL][..], &[0.3][..]),
-    };
+    let shares = if extent == Extent::Quick { &[0.3][..] } else { &SHARES };
     let mut points = Vec::new();
-    for (panel, scenario) in places.iter().copied() {
+    for (panel, scenario, _) in places(extent) {
         let along = [(ALONG, 0.0)].into_iter();
         let off = SERIES.iter().flat_map(|series| shares.iter().map(|share| (*series, *share)));
         for (series, x) in along.chain(off) {
@@ -84,7 +81,7 @@ fn summarise(samples: &Samples) -> Findings {
             }
         }
     }
-    let wanted = samples.mean("S1", ALONG.name, 0.0, "wanted_kb").mean / super::caches::KB;
+    let wanted = samples.mean("S1", ALONG.name, 0.0, "wanted_kb").mean / KB;
     Findings {
         pictures: SERIES.map(|series| picture(samples, series.name)).into(),
         rows,

@@ -12,7 +12,7 @@ use wire::Instant;
 
 /// A router that has not helped is not asked for this long, and for twice as long each further time …
 const BANNED_FOR: Duration = Duration::from_secs(600);
-/// … up to this, an hour and a half.
+/// … this often: up to 80 minutes.
 const DOUBLINGS_MAX: u32 = 3;
 /// A failure is forgiven to a router that has helped this often since the one before.
 const HELPS_A_FAILURE: u8 = 4;
@@ -24,7 +24,6 @@ const ROUTERS_MAX: usize = 256;
 const ALONG: u32 = 1;
 /// … up to this many.
 const ALONG_MAX: u32 = 64;
-
 /// Failures of a router within this time count as one: several requests were at it.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// A router that says itself that it cannot help has been named by another: this often it may.

@@ -107,6 +107,14 @@ impl Mesh {
         mesh
     }
 
+    /// A ring: 0 is the gateway, 1 and 2 are one branch, 3 and 4 the other; 2 and 4 hear each other. All know the paths.
+    pub fn ring_of(plan: &Plan) -> Self {
+        let mut mesh = Self::tree_of(plan, &[0, 1, 0, 3]);
+        mesh.mend(2, 4);
+        mesh.chart();
+        mesh
+    }
+
     /// As [`Mesh::tree_of`], with nothing running yet.
     pub fn asleep(plan: &Plan, parents: &[usize]) -> Self {
         let ground = Ground::new(parents);
