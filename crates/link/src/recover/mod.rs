@@ -8,8 +8,15 @@ use wire::Instant;
 use crate::{Header, Message, Next, Notice, Packet, Verdict};
 
 /// The settings of recovery.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Config {}
+
+impl Config {
+    /// As published.
+    pub fn inpcm() -> Self {
+        Self {}
+    }
+}
 
 /// What recovery has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
