@@ -51,7 +51,8 @@ pub struct Tcp {
     pub sack: Sack,
     /// Timestamps: value, and echo reply (RFC 7323).
     pub stamps: Option<(u32, u32)>,
-    /// It has options that the engines do not know, such as MPTCP's. Such a segment is never dropped.
+    /// It has options that the engines do not know, such as MPTCP's, or control bits beyond [`Flags`], such as AccECN's.
+    /// Such a segment is never dropped.
     pub has_other_options: bool,
 }
 
@@ -123,9 +124,10 @@ impl Header {
     /// The time to live that senders begin with: that of Linux.
     pub const TTL: u8 = 64;
 
-    /// How many hops it has come, if its sender began with [`Header::TTL`]; at least 1.
+    /// How many hops it has come, if its sender began with [`Header::TTL`]: each router between them took one from it,
+    /// so that a neighbour's packet has come one hop.
     pub fn hops(&self) -> u8 {
-        Self::TTL.saturating_sub(self.ttl).max(1)
+        Self::TTL.saturating_sub(self.ttl) + 1
     }
 
     /// Its TCP header, if it has one.

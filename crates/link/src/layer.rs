@@ -126,7 +126,7 @@ impl<P: Packet> Layer<P> {
         let Frame { interlay, packet } = frame;
         let header = packet.header();
         if let (Some(pace), Some(node)) = (&mut self.pace, interlay) {
-            pace.passed(now, &header, node);
+            pace.passed(now, &header, node, from);
         }
         if let Kind::Message(message) = header.kind {
             return self.take(now, message, &header, packet, from);
@@ -186,8 +186,13 @@ impl<P: Packet> Layer<P> {
         }
     }
 
+    /// Pacing, if it is on: its estimates.
+    pub fn pace(&self) -> Option<&Pace<P>> {
+        self.pace.as_ref()
+    }
+
     /// A message has arrived, for this router or on its way.
-    fn take(&mut self, now: Instant, message: Message, header: &Header, packet: P, _from: IpAddr) {
+    fn take(&mut self, now: Instant, message: Message, header: &Header, packet: P, from: IpAddr) {
         let is_mine = header.to.ip() == self.me;
         match message {
             Message::Notice(notice) => {
@@ -197,7 +202,7 @@ impl<P: Packet> Layer<P> {
             }
             Message::Probe(probe) if is_mine => {
                 if let Some(pace) = &mut self.pace {
-                    pace.probe(now, header, &probe);
+                    pace.probe(now, header, &probe, from);
                 }
             }
             Message::Echo(echo) if is_mine => {
@@ -217,7 +222,7 @@ impl<P: Packet> Layer<P> {
         match &mut self.pace {
             Some(pace) => pace.enqueue(now, header, packet, next),
             None => {
-                let frame = Frame { interlay: None, packet };
+                let frame = Frame { interlay: packet.interlay(), packet };
                 self.outputs.push_back(Output::Transmit { frame, next });
             }
         }

@@ -20,4 +20,10 @@ pub use message::{Lost, Message, Notice, Probe, SHIM_BYTES};
 pub trait Packet: Clone {
     /// What the engines read of it.
     fn header(&self) -> Header;
+
+    /// The interlay node that it passed last, as [`Frame::interlay`] said when it came. A router without pacing sends
+    /// packets on with it.
+    fn interlay(&self) -> Option<std::net::IpAddr> {
+        None
+    }
 }

@@ -1,26 +1,78 @@
 //! Pacing between interlay nodes (WINE, chapter 2).
+//!
+//! *What this is:* the queue above the MAC of a router that is an interlay node. It finds its neighbouring interlay
+//! nodes by the header of passing packets, measures the path to each by probes, and lets each have a packet only after
+//! the one before has had the time to arrive, so that the routers between them do not interfere with each other.
+//! *Who calls it:* [`Layer`](crate::Layer). *What it never does:* read a clock, draw random numbers, look into a
+//! packet beyond its [`Header`]. *Where to start:* `send.rs` for a packet's way, `discover.rs` for neighbours.
+//!
+//! ```text
+//! enqueue ──┬─ control ────────────────────────────────┬─> the MAC
+//!           ├─ no interlay node known ─> active queue ─┘
+//!           └─ a queue each interlay node ─> (rate) ──> active queue
+//! ```
+
+mod config;
+mod destinations;
+mod discover;
+mod neighbour;
+mod queue;
+mod send;
+mod table;
+mod thin;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::time::Duration;
 
-use wire::Instant;
+use wire::{Instant, TimerQueue};
 
-use crate::{Frame, Header, Message, Packet, Probe};
+use crate::{Frame, Header, Kind, Message, Packet, Probe};
+use destinations::Destinations;
+use neighbour::Neighbour;
+use queue::Queue;
+use send::Urgent;
+use table::{Key, Seed, Table};
+use thin::Flows;
 
-/// The settings of pacing.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Config {}
-
-impl Config {
-    /// As published.
-    pub fn wine() -> Self {
-        Self {}
-    }
-}
+pub use config::{Config, Overhead};
 
 /// What pacing has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {}
+pub struct Counters {
+    /// Packets that were given to the MAC at the rate of an interlay node.
+    pub paced: u64,
+    /// Those of them that had to wait for their time.
+    pub held: u64,
+    /// The longest such wait.
+    pub held_max: Duration,
+    /// Packets dropped because an interlay node's queue was full.
+    pub dropped: u64,
+    /// Packets dropped because the active queue was full, paced ones never.
+    pub dropped_active: u64,
+    /// Pure ACKs dropped because a newer one took their place.
+    pub acks_thinned: u64,
+    /// Probes that were sent.
+    pub probes_sent: u64,
+    /// Answers that gave a measurement.
+    pub probes_answered: u64,
+    /// Answers to no probe that was under way: late, twice, or forged.
+    pub probes_late: u64,
+    /// Neighbouring interlay nodes that were found.
+    pub neighbours_found: u64,
+    /// Those forgotten because their traffic ceased.
+    pub neighbours_ended: u64,
+    /// Times that a neighbour was left alone because its probes went unanswered.
+    pub neighbours_silent: u64,
+    /// Neighbours forgotten because there were too many.
+    pub neighbours_evicted: u64,
+    /// Destinations forgotten because there were too many.
+    pub destinations_evicted: u64,
+    /// Claims of destinations that were believed.
+    pub claims_taken: u64,
+    /// Those that were not, and packets that came from where none goes.
+    pub claims_refused: u64,
+}
 
 /// What pacing asks of the layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,43 +93,140 @@ pub enum Output<P> {
     },
 }
 
+/// A neighbouring interlay node, as it is known now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Its address.
+    pub node: IpAddr,
+    /// The estimated rate in bytes per second (equation 2.1, filtered); `None`: not paced.
+    pub rate: Option<f64>,
+    /// Hops to it; 0 if it was never measured.
+    pub hops: u8,
+    /// Packets that wait for it.
+    pub waiting: usize,
+}
+
 /// The pacing of one router.
 #[derive(Debug)]
 pub struct Pace<P> {
     me: IpAddr,
+    config: Config,
+    neighbours: Table<IpAddr, Neighbour>,
+    /// A queue for each neighbour, by its slot.
+    queues: Vec<Queue<P>>,
+    destinations: Destinations,
+    flows: Flows,
+    /// Routing, and messages of the link plane.
+    control: VecDeque<Urgent<P>>,
+    /// What the MAC gets next (WINE, section 2.1).
+    active: Queue<P>,
+    /// Frames that the MAC has.
+    in_mac: u32,
+    /// Three for each neighbour's slot: see [`Timer`].
+    timers: TimerQueue,
+    probes: u64,
     outputs: VecDeque<Output<P>>,
+    counters: Counters,
 }
+
+/// What is due for a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    /// When to let the next quantum go.
+    Release,
+    /// When to send the next probe. It outlives the neighbour, so that however many are found, a slot sends one probe in
+    /// each interval.
+    Probe,
+    /// When to look whether its traffic has ceased.
+    Idle,
+}
+
+const TIMERS: [Timer; 3] = [Timer::Release, Timer::Probe, Timer::Idle];
 
 impl<P: Packet> Pace<P> {
     /// Pacing that knows no other interlay node yet; `me` is this router's address.
-    pub fn new(me: IpAddr, _config: Config) -> Self {
-        Self { me, outputs: VecDeque::new() }
+    pub fn new(me: IpAddr, config: Config) -> Self {
+        let config = Config {
+            probe_interval: config.probe_interval.max(Duration::from_millis(1)),
+            gain: config.gain.clamp(0.0, 1.0),
+            mac_frames_max: config.mac_frames_max.max(1),
+            neighbours_max: config.neighbours_max.clamp(1, 1 << 16),
+            ..config
+        };
+        let Config { neighbours_max, activity_timeout, seed, .. } = config;
+        Self {
+            me,
+            config,
+            neighbours: Table::new(neighbours_max, seed),
+            queues: Vec::new(),
+            destinations: Destinations::new(config.destinations_max, activity_timeout, seed),
+            flows: Flows::new(config.flows_max, seed),
+            control: VecDeque::new(),
+            active: Queue::new(),
+            in_mac: 0,
+            timers: TimerQueue::new(TIMERS.len() * neighbours_max),
+            probes: 0,
+            outputs: VecDeque::new(),
+            counters: Counters::default(),
+        }
     }
 
     /// A packet is to go to a neighbour: at once, or after those before it.
-    pub fn enqueue(&mut self, _now: Instant, _header: &Header, packet: P, next: IpAddr) {
-        let frame = Frame { interlay: Some(self.me), packet };
-        self.outputs.push_back(Output::Transmit { frame, next });
+    pub fn enqueue(&mut self, now: Instant, header: &Header, packet: P, next: IpAddr) {
+        match header.kind {
+            Kind::Control | Kind::Message(_) => self.urgent(header, packet, next),
+            Kind::Tcp(_) | Kind::Other => self.data(now, header, packet, next),
+        }
+        self.pump(now);
     }
 
-    /// The MAC has finished with a frame, so that it can take another.
-    pub fn finished(&mut self, _now: Instant) {}
+    /// The MAC has finished with a frame, so that it can take another. Each frame that it got must come back so.
+    pub fn finished(&mut self, now: Instant) {
+        self.in_mac = self.in_mac.saturating_sub(1);
+        self.pump(now);
+    }
 
-    /// A packet has come that passed interlay node `node` last.
-    pub fn passed(&mut self, _now: Instant, _header: &Header, _node: IpAddr) {}
+    /// A packet has come from the neighbour `from`, and passed interlay node `node` last.
+    pub fn passed(&mut self, now: Instant, header: &Header, node: IpAddr, from: IpAddr) {
+        if matches!(header.kind, Kind::Tcp(_) | Kind::Other) && node != self.me {
+            self.learn(now, header, node, from);
+            self.pump(now);
+        }
+    }
 
-    /// A probe has come for this router.
-    pub fn probe(&mut self, _now: Instant, _header: &Header, _probe: &Probe) {}
+    /// A probe has come for this router, from the neighbour `from`.
+    pub fn probe(&mut self, now: Instant, header: &Header, probe: &Probe, from: IpAddr) {
+        if header.from.ip() == probe.from && probe.from != self.me {
+            self.answer(header, probe);
+            if let Some(destination) = probe.towards {
+                self.claim(now, probe.from, destination, from);
+            }
+            self.pump(now);
+        }
+    }
 
     /// An answer to a probe has come for this router.
-    pub fn echo(&mut self, _now: Instant, _header: &Header, _echo: &Probe) {}
+    pub fn echo(&mut self, now: Instant, header: &Header, echo: &Probe) {
+        self.measure(now, header, echo);
+    }
 
     /// Performs what is due.
-    pub fn handle_timeout(&mut self, _now: Instant) {}
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((_, timer)) = self.timers.next().filter(|(at, _)| *at <= now) {
+            self.timers.set(timer, None);
+            let Some(key) = self.neighbours.at(timer / TIMERS.len()) else { continue };
+            match TIMERS[timer % TIMERS.len()] {
+                Timer::Release => self.release(now, key),
+                Timer::Probe => self.send_probe(now, key),
+                Timer::Idle => self.look_after(now, key),
+            }
+        }
+        self.pump(now);
+    }
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        None
+        self.timers.next().map(|(at, _)| at)
     }
 
     /// Takes one output; drain until `None`.
@@ -87,6 +236,33 @@ impl<P: Packet> Pace<P> {
 
     /// What was counted.
     pub fn counters(&self) -> Counters {
-        Counters::default()
+        Counters { destinations_evicted: self.destinations.evicted, ..self.counters }
+    }
+
+    /// The neighbouring interlay nodes that are known now, in no order.
+    pub fn neighbours(&self) -> impl Iterator<Item = Estimate> {
+        self.neighbours.iter().map(|(key, node, neighbour)| {
+            let (rate, hops) = neighbour.estimate().unzip();
+            let waiting = self.queues.get(key.slot()).map_or(0, Queue::len);
+            Estimate { node: *node, rate, hops: hops.unwrap_or_default(), waiting }
+        })
+    }
+
+    /// How many packets wait here: for their time, and for the MAC.
+    pub fn waiting(&self) -> usize {
+        self.queues.iter().map(Queue::len).sum::<usize>() + self.active.len() + self.control.len()
+    }
+
+    /// How many rows the tables of destinations and of flows have.
+    pub fn rows(&self) -> (usize, usize) {
+        (self.destinations.len(), self.flows.len())
+    }
+
+    fn set(&mut self, timer: Timer, key: Key, at: Option<Instant>) {
+        self.timers.set(TIMERS.len() * key.slot() + timer as usize, at);
+    }
+
+    fn timer(&self, timer: Timer, key: Key) -> Option<Instant> {
+        self.timers.get(TIMERS.len() * key.slot() + timer as usize)
     }
 }
