@@ -13,7 +13,7 @@ pub mod pace;
 pub mod recover;
 
 pub use header::{Flags, Header, Kind, SACK_BLOCKS_MAX, Sack, Tcp};
-pub use layer::{Config, Counters, Frame, Layer, Next, Output, Outcome, Verdict};
+pub use layer::{Config, Counters, Frame, Layer, Next, Outcome, Output, Verdict};
 pub use message::{Lost, Message, Notice, Probe, SHIM_BYTES};
 
 /// A driver's packet. A clone must be cheap: it shares its payload.
