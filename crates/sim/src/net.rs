@@ -8,6 +8,7 @@
 //! and that of RFC 6582, with limited transmit and without SACK.
 
 mod bytes;
+mod header;
 mod host;
 mod segment;
 pub mod tcp;

@@ -22,6 +22,7 @@ mod intercepts;
 mod key;
 mod keys;
 mod metric;
+mod plane;
 mod problem;
 mod random;
 mod signals;
@@ -40,6 +41,7 @@ use file::{File, Source};
 pub use intercepts::Intercepts;
 pub(crate) use metric::HOP;
 pub use metric::Metric;
+pub use plane::Plane;
 pub use problem::ScenarioError;
 use problem::{advice, quote};
 pub use random::seed;
@@ -92,6 +94,8 @@ pub struct Scenario {
     pub variant: Variant,
     /// Routers that lie off the way to the gateway, in order.
     pub liars: Vec<usize>,
+    /// The engines under IP.
+    pub plane: Plane,
     /// The link between the gateway and the origin, or the far end before it.
     pub uplink: Uplink,
     /// What stands at that link's outer end.

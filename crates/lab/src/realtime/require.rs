@@ -97,6 +97,10 @@ pub fn playable(scenario: &Scenario) -> Result<(), Failure> {
         let text = format!("{name}: `liars`: daemons do not lie; {here}");
         return Err(Failure::refused(text));
     }
+    if scenario.plane.is_on() {
+        let text = format!("{name}: `pace` and `recover` are not in daemons yet; {here}");
+        return Err(Failure::refused(text));
+    }
     if routers > ROUTERS_MAX {
         let text = format!("{name}: {routers} routers are more than {ROUTERS_MAX}; {here}");
         return Err(Failure::refused(text));

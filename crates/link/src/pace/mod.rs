@@ -8,8 +8,15 @@ use wire::Instant;
 use crate::{Frame, Header, Message, Packet, Probe};
 
 /// The settings of pacing.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Config {}
+
+impl Config {
+    /// As published.
+    pub fn wine() -> Self {
+        Self {}
+    }
+}
 
 /// What pacing has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -38,6 +38,13 @@ impl Packet {
                 out.extend_from_slice(&datagram.payload);
                 transport + 6
             }
+            Body::Link(message) => {
+                // Its format is not settled, so that captures show a datagram of its length.
+                let len = message.bytes() - IP_HEADER;
+                out.extend_from_slice(&(len as u16).to_be_bytes());
+                out.resize(transport + len as usize, 0);
+                transport + 6
+            }
         };
         let len = out.len() - transport;
         let pseudo = sum(&out[start + 12..start + 20]) + u64::from(self.protocol()) + len as u64;
@@ -52,7 +59,7 @@ impl Packet {
     fn protocol(&self) -> u8 {
         match self.body {
             Body::Tcp(_) => TCP,
-            Body::Udp(_) => UDP,
+            Body::Udp(_) | Body::Link(_) => UDP,
         }
     }
 

@@ -4,7 +4,7 @@
 //! *Who calls it:* hosts make and take them, the world carries them. *What it never does:* fragment: a packet
 //! is as large as its payload makes it. *Where to start:* [`Packet`].
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::BitOr;
 
 use bytes::Bytes;
@@ -38,6 +38,8 @@ pub enum Body {
     Tcp(Segment),
     /// A UDP datagram.
     Udp(Datagram),
+    /// A message between link planes, in place of a datagram.
+    Link(link::Message),
 }
 
 /// A UDP datagram; its ports are the packet's.
@@ -105,13 +107,19 @@ impl BitOr for Flags {
 }
 
 impl Packet {
+    /// A packet with a message between link planes.
+    pub fn of_link_plane(from: Ipv4Addr, to: Ipv4Addr, message: link::Message) -> Self {
+        let [from, to] = [from, to].map(|address| SocketAddrV4::new(address, 0));
+        Self { from, to, ttl: link::Header::TTL, body: Body::Link(message) }
+    }
+
     /// Length of the IPv4 packet in bytes, headers included.
     pub fn bytes(&self) -> u32 {
-        IP_HEADER
-            + match &self.body {
-                Body::Tcp(segment) => segment.header_bytes() + segment.payload.len() as u32,
-                Body::Udp(datagram) => UDP_HEADER + datagram.payload.len() as u32,
-            }
+        match &self.body {
+            Body::Tcp(it) => IP_HEADER + it.header_bytes() + it.payload.len() as u32,
+            Body::Udp(datagram) => IP_HEADER + UDP_HEADER + datagram.payload.len() as u32,
+            Body::Link(message) => message.bytes(),
+        }
     }
 }
 

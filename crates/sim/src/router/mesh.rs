@@ -163,6 +163,7 @@ impl<'a> Mesh<'a> {
         let (radio, links) = (scenario.radio.clone(), scenario.links.clone());
         let stations = stations.collect::<Result<_, RunError>>()?;
         let mut world = World::new(radio, links, routes, seed, stations);
+        world.set_link_planes(&scenario.plane);
         lie(&mut world, &scenario.liars);
         if let Some(changes) = &scenario.changes {
             world.change(changes.clone(), scenario.links.clone(), seed);

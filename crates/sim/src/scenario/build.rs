@@ -89,6 +89,9 @@ impl<'a> Builder<'a> {
         // Reports show the receivers by name, even if the file does not give them.
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
         self.file.settings.receivers = Some(names.collect());
+        let routers = self.routers.len();
+        let plane = self.file.settings.plane.plane(routers, |name| find(&self.routers, name));
+        let plane = plane.map_err(|text| ScenarioError::one(self.place, &text))?;
         let settings = &self.file.settings;
         let share = settings.liars * (self.routers.len() - 1) as f64;
         let liars =
@@ -118,6 +121,7 @@ impl<'a> Builder<'a> {
             congestion: settings.congestion,
             variant: settings.variant,
             liars,
+            plane,
             uplink,
             far: settings.uplink.far,
             traffic: settings.traffic,

@@ -14,6 +14,7 @@ use super::changes::{Changing, CutWish};
 use super::choice::{Fading, Spreading, Word, mbps, rates};
 use super::keys::{self, FILES};
 use super::metric::Metric;
+use super::plane::PlaneKeys;
 use super::problem::quote;
 use super::traffic::Traffic;
 use super::uplink::UplinkKeys;
@@ -84,6 +85,7 @@ pub(super) struct Settings {
     pub basic: Rate,
     pub rts: Option<u64>,
     pub queue_frames: u64,
+    pub plane: PlaneKeys,
     pub uplink: UplinkKeys,
     pub mss: u64,
     pub rto_min_s: f64,
@@ -157,6 +159,7 @@ impl Default for Settings {
             basic: Rate::Mbps1,
             rts: None,
             queue_frames: 50,
+            plane: PlaneKeys::default(),
             uplink: UplinkKeys::default(),
             mss: 1460,
             rto_min_s: 0.2,

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use super::key::{Layout, Slot, Spec};
 use super::traffic::Traffic;
 
+mod link_plane;
 mod wired;
 
 pub(super) use wired::UPLINK_MBPS_MIN;
@@ -31,7 +32,7 @@ const STAGGERED: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Udp];
 const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffic::Pages];
 /// Every key, in the order in which reports list them.
 pub(super) fn all() -> impl Iterator<Item = &'static Spec> + Clone {
-    KEYS.iter().chain(&wired::KEYS)
+    KEYS.iter().chain(&link_plane::KEYS).chain(&wired::KEYS)
 }
 
 /// Every key but those of [`wired`].

@@ -8,7 +8,7 @@ use wire::Instant;
 use super::flows::{Flow, Kind};
 use super::{Routes, Setup};
 use crate::net::tcp;
-use crate::scenario::Metric;
+use crate::scenario::{Metric, Plane};
 
 /// Distance between neighbours.
 const NEAR_M: f64 = 200.0;
@@ -83,6 +83,7 @@ fn case(
         routes: Routes::shortest(&links, Metric::Hops, LossScope::Data),
         links,
         changes: None,
+        plane: Plane::default(),
         tcp: tcp::Config::default(),
         names: (0..places_m.len()).map(|it| it.to_string()).collect(),
         lasts,

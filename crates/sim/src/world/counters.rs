@@ -1,5 +1,7 @@
 //! The counters of a world.
 
+use crate::net::{Body, Packet};
+
 /// Lost packets, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
@@ -29,4 +31,14 @@ pub struct Counters {
     pub packets_sent: u64,
     /// Of these, those with a UDP datagram.
     pub datagrams_sent: u64,
+}
+
+impl Counters {
+    /// Counts a packet that the medium has finished after this many transmissions: one that found the queue
+    /// full was never on the air.
+    pub(super) fn count(&mut self, packet: &Packet, tries: u8) {
+        let is_datagram = tries > 0 && matches!(packet.body, Body::Udp(_));
+        self.packets_sent += u64::from(tries > 0);
+        self.datagrams_sent += u64::from(is_datagram);
+    }
 }

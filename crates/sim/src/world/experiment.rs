@@ -13,7 +13,7 @@ use super::times::Times;
 use super::{Program, Routes, Tap, World, address};
 use crate::net::tcp::{self, End};
 use crate::net::{self, Host};
-use crate::scenario::{self, Changes, Scenario, Traffic};
+use crate::scenario::{self, Changes, Plane, Scenario, Traffic};
 
 /// Numbers of the streams that derive the seeds of hosts and clients from a run's seed.
 const HOSTS: u16 = 1;
@@ -40,6 +40,8 @@ pub struct Setup {
     pub changes: Option<Changes>,
     /// The routes between any two stations, at the beginning.
     pub routes: Routes,
+    /// The engines under IP.
+    pub plane: Plane,
     /// TCP settings of the machines.
     pub tcp: tcp::Config,
     /// The machines' names for error messages.
@@ -56,6 +58,7 @@ impl Setup {
             links: scenario.links.clone(),
             changes: scenario.changes.clone(),
             routes: Routes::of(scenario),
+            plane: scenario.plane.clone(),
             tcp: scenario.tcp,
             names: scenario.routers.iter().map(|router| router.name.clone()).collect(),
             lasts: scenario.load.lasts,
@@ -70,6 +73,7 @@ impl Setup {
         let machines = programs.into_iter().enumerate().map(|(it, program)| (host(it), program));
         let (radio, links, routes) = (self.radio.clone(), self.links.clone(), self.routes.clone());
         let mut world = World::new(radio, links, routes, seed, machines.collect());
+        world.set_link_planes(&self.plane);
         if let Some(changes) = &self.changes {
             world.change(changes.clone(), self.links.clone(), seed);
         }

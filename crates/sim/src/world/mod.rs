@@ -15,11 +15,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use link::Frame;
 use radio::{Links, Medium};
 use wire::{Instant, TimerQueue};
 
 use crate::net::{Host, Interface, Packet};
 use crate::pipe::Pipe;
+use link_planes::LinkPlanes;
 use motion::Motion;
 
 mod address;
@@ -29,6 +31,7 @@ mod counters;
 mod experiment;
 pub mod fetches;
 pub mod flows;
+mod link_planes;
 mod motion;
 mod outcome;
 mod packets;
@@ -76,7 +79,7 @@ impl Wire {
 pub struct World<P> {
     now: Instant,
     started: bool,
-    medium: Medium<Packet>,
+    medium: Medium<Frame<Packet>>,
     stations: usize,
     routes: Routes,
     machines: Vec<Machine<P>>,
@@ -86,12 +89,14 @@ pub struct World<P> {
     due: TimerQueue,
     motion: Option<Box<Motion>>,
     /// Packets that have just arrived at a machine.
-    arrived: VecDeque<(usize, Interface, Packet)>,
+    arrived: VecDeque<Arrival>,
     /// Machines with a packet of their own that has just left the queue.
     relieved: Vec<usize>,
-    /// Packets for other stations that a station has just received; always empty unless programs listen.
-    overheard: VecDeque<(usize, Packet)>,
+    /// Packets for other stations that a station has just received; always empty unless programs or link planes
+    /// listen.
+    overheard: VecDeque<Overheard>,
     listens: bool,
+    planes: LinkPlanes,
     counters: Counters,
     watch: Option<Watch>,
 }
@@ -105,6 +110,23 @@ struct Machine<P> {
     wired: Option<Wired>,
     /// Number of wires at the machine.
     wires: u16,
+}
+
+/// A packet that has just arrived at a machine.
+#[derive(Debug)]
+struct Arrival {
+    machine: usize,
+    interface: Interface,
+    packet: Packet,
+}
+
+/// A packet for another station that a station has received.
+#[derive(Debug)]
+struct Overheard {
+    machine: usize,
+    /// The station that sent it.
+    from: usize,
+    packet: Packet,
 }
 
 /// The wire of a machine that is not a station.
@@ -141,6 +163,7 @@ impl<P: Program> World<P> {
         machines: Vec<(Host, P)>,
     ) -> Self {
         assert_eq!(links.stations(), machines.len(), "each station is a machine");
+        let links_stations = links.stations();
         let station = |(host, program)| Machine { host, program, wired: None, wires: 0 };
         Self {
             now: Instant::ZERO,
@@ -156,6 +179,7 @@ impl<P: Program> World<P> {
             relieved: Vec::new(),
             overheard: VecDeque::new(),
             listens: false,
+            planes: LinkPlanes::new(links_stations),
             counters: Counters::default(),
             watch: None,
         }
@@ -292,7 +316,7 @@ impl<P: Program> World<P> {
     }
 
     /// The medium, for its counters.
-    pub fn medium(&self) -> &Medium<Packet> {
+    pub fn medium(&self) -> &Medium<Frame<Packet>> {
         &self.medium
     }
 
@@ -347,6 +371,14 @@ impl<P: Program> World<P> {
         if program.poll_timeout().is_some_and(|at| at <= now) {
             program.handle_timeout(now, host);
         }
+        self.wake_link_plane(machine);
         self.drain(machine);
+    }
+
+    /// Notes when a machine, which is quiescent, is due next.
+    fn set_timer(&mut self, machine: usize) {
+        let Machine { host, program, .. } = &self.machines[machine];
+        let timers = [host.poll_timeout(), program.poll_timeout(), self.planes.due(machine)];
+        self.due.set(machine, timers.into_iter().flatten().min());
     }
 }

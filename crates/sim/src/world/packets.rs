@@ -4,32 +4,40 @@
 
 use radio::{Destination, Input, Outcome, Output, Station};
 
-use super::{AIR, End, Machine, Program, Wired, World, machine};
-use crate::net::{Body, Packet};
+use super::{AIR, Arrival, End, Machine, Overheard, Program, Wired, World, machine};
+use crate::net::Packet;
+use link::Frame;
 
 impl<P: Program> World<P> {
     /// Delivers packets that have arrived, and those that arrive at once because of them.
     pub(super) fn settle(&mut self) {
         loop {
-            while let Some((machine, interface, packet)) = self.arrived.pop_front() {
+            while let Some(Arrival { machine, interface, packet }) = self.arrived.pop_front() {
                 self.counters.events += 1;
                 let host = &mut self.machines[machine].host;
                 if let Some(packet) = host.handle_packet(self.now, interface, packet) {
-                    self.forward(machine, packet);
+                    self.send(machine, packet);
                 } else {
                     self.drain(machine);
                 }
             }
+            if self.settle_link_plane() {
+                continue;
+            }
             // Overheard packets come after all packets that are for a machine.
-            let machine = if let Some((machine, packet)) = self.overheard.pop_front() {
-                let Machine { host, program, .. } = &mut self.machines[machine];
-                program.overhear(self.now, host, &packet);
-                machine
-            } else if let Some(machine) = self.relieved.pop() {
-                machine
-            } else {
-                break;
-            };
+            let machine =
+                if let Some(Overheard { machine, from, packet }) = self.overheard.pop_front() {
+                    self.overhear_below(machine, from, &packet);
+                    let Machine { host, program, .. } = &mut self.machines[machine];
+                    if self.listens {
+                        program.overhear(self.now, host, &packet);
+                    }
+                    machine
+                } else if let Some(machine) = self.relieved.pop() {
+                    machine
+                } else {
+                    break;
+                };
             self.drain(machine);
         }
     }
@@ -46,19 +54,11 @@ impl<P: Program> World<P> {
             let Some(packet) = host.poll_packet() else { break };
             self.send(machine, packet);
         }
-        let Machine { host, program, .. } = &self.machines[machine];
-        // Only now is the machine quiescent, so its timers are final.
-        let due = host.poll_timeout().into_iter().chain(program.poll_timeout()).min();
-        self.due.set(machine, due);
+        self.set_timer(machine);
     }
 
-    /// Forwards a packet in transit. This is the place to intercept, delay, insert or drop packets below IP.
-    fn forward(&mut self, machine: usize, packet: Packet) {
-        self.send(machine, packet);
-    }
-
-    /// Sends a packet of machine `from`.
-    fn send(&mut self, from: usize, packet: Packet) {
+    /// Sends a packet of machine `from`, its own or one that it forwards.
+    pub(super) fn send(&mut self, from: usize, packet: Packet) {
         if packet.to.ip().is_broadcast() {
             return self.broadcast(from, packet);
         }
@@ -68,7 +68,7 @@ impl<P: Program> World<P> {
             return;
         };
         if from == to {
-            return self.arrived.push_back((to, AIR, packet));
+            return self.arrived.push_back(Arrival { machine: to, interface: AIR, packet });
         }
         // Down the tree if `from` is on the way from `to` to its station, else up, else over the air.
         let mut station = to;
@@ -96,7 +96,9 @@ impl<P: Program> World<P> {
     fn broadcast(&mut self, from: usize, packet: Packet) {
         match self.machines[from].wired {
             Some(Wired { end, .. }) => self.send_by_wire(end + 1, packet),
-            None => self.transmit(from, Destination::Broadcast, packet),
+            None => {
+                self.transmit(from, Destination::Broadcast, Frame { interlay: None, packet });
+            }
         }
     }
 
@@ -106,13 +108,18 @@ impl<P: Program> World<P> {
             self.counters.drops.no_route += 1;
             return;
         };
-        self.transmit(from, Destination::Station(Station(next as u16)), packet);
+        if let Some(packet) = self.pass_link_plane(from, next, packet) {
+            let to = Destination::Station(Station(next as u16));
+            self.transmit(from, to, Frame { interlay: None, packet });
+        }
     }
 
-    fn transmit(&mut self, from: usize, to: Destination, packet: Packet) {
-        self.machines[from].host.enter_queue(&packet);
-        let (from, bytes) = (Station(from as u16), packet.bytes());
-        self.medium.handle_input(self.now, Input::Send { from, to, bytes, payload: packet });
+    /// Gives a frame to a station's MAC.
+    pub(super) fn transmit(&mut self, from: usize, to: Destination, frame: Frame<Packet>) {
+        self.machines[from].host.enter_queue(&frame.packet);
+        let shim = if frame.interlay.is_some() { link::SHIM_BYTES } else { 0 };
+        let (from, bytes) = (Station(from as u16), frame.packet.bytes() + shim);
+        self.medium.handle_input(self.now, Input::Send { from, to, bytes, payload: frame });
         self.drain_medium();
     }
 
@@ -121,7 +128,7 @@ impl<P: Program> World<P> {
         let End { pipe, bytes, to, interface } = &mut self.ends[end];
         while let Some((_, packet)) = pipe.receive(self.now) {
             *bytes += u64::from(packet.bytes());
-            self.arrived.push_back((*to, *interface, packet));
+            self.arrived.push_back(Arrival { machine: *to, interface: *interface, packet });
         }
         self.due.set(self.machines.len() + end, pipe.poll_timeout());
     }
@@ -133,17 +140,23 @@ impl<P: Program> World<P> {
             match output {
                 Output::Heard { frame, payload, by } => {
                     if let Some(watch) = &mut self.watch {
-                        watch.data(&frame, payload, by);
+                        watch.data(&frame, &payload.packet, by);
                     }
                     // A retransmission whose acknowledgement was lost is received again, but delivered
                     // once.
                     for heard in by.iter().filter(|it| it.is_new) {
-                        let at = Destination::Station(heard.by);
                         let machine = usize::from(heard.by.0);
-                        if frame.to == at || frame.to == Destination::Broadcast {
-                            self.arrived.push_back((machine, AIR, payload.clone()));
-                        } else if self.listens {
-                            self.overheard.push_back((machine, payload.clone()));
+                        let from = usize::from(frame.from.0);
+                        let has_plane = self.planes.has(machine);
+                        let is_for_it = frame.to == Destination::Station(heard.by);
+                        if is_for_it && has_plane {
+                            self.planes.received(machine, from, payload.clone());
+                        } else if is_for_it || frame.to == Destination::Broadcast {
+                            let packet = payload.packet.clone();
+                            self.arrived.push_back(Arrival { machine, interface: AIR, packet });
+                        } else if self.listens || has_plane {
+                            let packet = payload.packet.clone();
+                            self.overheard.push_back(Overheard { machine, from, packet });
                         }
                     }
                 }
@@ -152,25 +165,21 @@ impl<P: Program> World<P> {
                         watch.control(&frame, by);
                     }
                 }
-                Output::Done { from, payload, outcome, tries, .. } => {
-                    // A packet that found the queue full was never on the air.
-                    let is_datagram = tries > 0 && matches!(payload.body, Body::Udp(_));
-                    self.counters.packets_sent += u64::from(tries > 0);
-                    self.counters.datagrams_sent += u64::from(is_datagram);
+                Output::Done { from, to, payload, outcome, tries, .. } => {
                     let sender = usize::from(from.0);
+                    self.counters.count(&payload.packet, tries);
                     // The connection may have held back small segments behind this packet.
-                    if self.machines[sender].host.leave_queue(&payload) {
+                    if self.machines[sender].host.leave_queue(&payload.packet) {
                         self.relieved.push(sender);
                     }
-                    let drops = &mut self.counters.drops;
+                    let is_source = || entered(&self.machines, &payload.packet) == from;
                     match outcome {
                         Outcome::Acked | Outcome::Broadcast => {}
-                        Outcome::GivenUp => drops.retries += 1,
-                        Outcome::QueueFull if entered(&self.machines, &payload) == from => {
-                            drops.queue_source += 1;
-                        }
-                        Outcome::QueueFull => drops.queue_relays += 1,
+                        Outcome::GivenUp => self.counters.drops.retries += 1,
+                        Outcome::QueueFull if is_source() => self.counters.drops.queue_source += 1,
+                        Outcome::QueueFull => self.counters.drops.queue_relays += 1,
                     }
+                    self.planes.finished(sender, to, payload, outcome, tries);
                 }
             }
         }

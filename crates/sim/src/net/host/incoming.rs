@@ -30,7 +30,8 @@ impl Host {
                 self.handle_datagram(interface, from, to, datagram.payload);
                 None
             }
-            body @ Body::Udp(_) => self.forward(Packet { from, to, ttl, body }),
+            Body::Link(_) if self.is_for_us(*to.ip()) => None,
+            body @ (Body::Udp(_) | Body::Link(_)) => self.forward(Packet { from, to, ttl, body }),
         }
     }
 

@@ -389,7 +389,7 @@ fn a_new_connection_takes_the_place_of_one_in_time_wait() {
         line.hosts[SERVER].handle_packet(line.now, BEFORE, packet);
         syn = line.hosts[SERVER].poll_packet().filter(|it| match &it.body {
             Body::Tcp(segment) => segment.flags == Flags::SYN | Flags::ACK,
-            Body::Udp(_) => false,
+            Body::Udp(_) | Body::Link(_) => false,
         });
         if syn.is_none() {
             line.hosts[CLIENT].abort(line.now, id);

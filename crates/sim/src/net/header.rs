@@ -1,0 +1,30 @@
+//! What link planes read of a packet.
+
+use link::{Flags, Header, Kind, Sack, Tcp};
+
+use super::{Body, Packet, Segment};
+
+impl link::Packet for Packet {
+    fn header(&self) -> Header {
+        let kind = match &self.body {
+            Body::Tcp(segment) => Kind::Tcp(tcp(segment)),
+            Body::Udp(_) => Kind::Other,
+            Body::Link(message) => Kind::Message(*message),
+        };
+        let (from, to) = (self.from.into(), self.to.into());
+        Header { bytes: self.bytes(), ttl: self.ttl, from, to, kind }
+    }
+}
+
+fn tcp(segment: &Segment) -> Tcp {
+    Tcp {
+        seq: segment.seq,
+        ack: segment.ack,
+        payload: segment.payload.len() as u32,
+        flags: Flags(segment.flags.bits()),
+        window: segment.window,
+        sack: Sack::default(),
+        stamps: None,
+        has_other_options: false,
+    }
+}
