@@ -131,7 +131,10 @@ impl<P: Packet> Layer<P> {
         if let Kind::Message(message) = header.kind {
             return self.take(now, message, &header, packet, from);
         }
-        self.outputs.push_back(Output::Deliver(packet));
+        let pass = self.recover.as_mut().is_none_or(|it| it.incoming(now, &header));
+        if pass {
+            self.outputs.push_back(Output::Deliver(packet));
+        }
         self.settle(now);
     }
 

@@ -1,0 +1,172 @@
+//! Timers: one for each flow, for the earliest of what it waits for.
+
+use std::time::Duration;
+
+use wire::Instant;
+
+use super::flow::Flow;
+use super::hear::UNHEARD_RESENDS_MAX;
+use super::resend::{ACK_RESENDS_MAX, Cause};
+use super::{Beta, Recover, Timer};
+use crate::Packet;
+
+/// A receiver may delay the acknowledgement of a lone packet by this (RFC 8985, section 7.2, assumes as much).
+const ACK_DELAY: Duration = Duration::from_millis(200);
+
+/// The MAC's verdict has gone astray if it takes longer.
+const VERDICT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The paper's β.
+const BETA: f64 = 1.5;
+
+/// The shortest timeout that senders have: Linux'. Half of it, in seconds, leaves time for one more loss.
+const HALF_SENDER_TIMEOUT: f64 = 0.1;
+
+/// β lies between these when it is not constant.
+const BETA_RANGE: (f64, f64) = (0.5, 6.0);
+
+/// What neighbours forward counts only after this many samples of how long they take.
+const SAMPLES_MIN: u32 = 4;
+
+/// Timers are doubled no more often.
+const DOUBLINGS_MAX: u8 = 6;
+
+impl<P: Packet> Recover<P> {
+    /// Sets a flow's timer.
+    pub(super) fn arm(&mut self, slot: usize) {
+        let flow = self.table.get(slot);
+        let times = [self.hole_due(flow), self.unheard_due(flow), self.ack_due(flow)];
+        self.timers.set(slot, times.into_iter().flatten().min());
+    }
+
+    /// Does what is due for a flow.
+    pub(super) fn expire(&mut self, now: Instant, slot: usize) {
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if is_due(self.ack_due(self.table.get(slot))) {
+            self.expire_ack(now, slot);
+        }
+        if is_due(self.unheard_due(self.table.get(slot))) {
+            self.expire_unheard(now, slot);
+        }
+        if is_due(self.hole_due(self.table.get(slot))) {
+            self.expire_hole(now, slot);
+        }
+    }
+
+    /// When the first unacknowledged packet is to be sent again. Only that one is (InPCM, section 3.7).
+    fn hole_due(&self, flow: &Flow<P>) -> Option<Instant> {
+        let entry = flow.cache.get(flow.hole()?)?;
+        if !entry.has_left() {
+            return Some(entry.at + VERDICT_TIMEOUT);
+        }
+        let mut timeout = match self.config.timer {
+            Timer::Off => return None,
+            Timer::TcpLike => flow.rtt.timeout(),
+            Timer::Esrto { beta } => self.esrto(flow, beta),
+        };
+        timeout *= 1 << flow.backoff.min(DOUBLINGS_MAX);
+        if self.config.overheard_loss {
+            // The router that has it sees to it first.
+            timeout *= if entry.is_heard { 2 } else { 1 };
+            timeout += if flow.is_lone() { ACK_DELAY } else { Duration::ZERO };
+        }
+        Some(entry.at + timeout)
+    }
+
+    /// Equation 1.
+    fn esrto(&self, flow: &Flow<P>, beta: Beta) -> Duration {
+        let deviation = self.line.at(flow.hops);
+        let (least, most) = BETA_RANGE;
+        let beta = match beta {
+            Beta::Fixed(beta) => beta,
+            Beta::Contention => (BETA * self.red.tries()).clamp(least, most),
+            Beta::SenderTimeout => {
+                flow.rtt.multiple(HALF_SENDER_TIMEOUT, deviation).clamp(least, most)
+            }
+        };
+        flow.rtt.timeout_after(beta * deviation)
+    }
+
+    fn expire_hole(&mut self, now: Instant, slot: usize) {
+        let flow = self.table.flow(slot);
+        let Some(index) = flow.hole() else { return };
+        let Some(entry) = flow.cache.get_mut(index) else { return };
+        if !entry.has_left() {
+            (entry.waiting, entry.at) = (0, now);
+            return;
+        }
+        flow.backoff = (flow.backoff + 1).min(DOUBLINGS_MAX);
+        self.resend(now, slot, index, Cause::Timer);
+    }
+
+    /// When the next hop should have been heard forwarding the first packet that it was not heard forwarding.
+    fn unheard_due(&self, flow: &Flow<P>) -> Option<Instant> {
+        if !self.hears(flow) {
+            return None;
+        }
+        let entry = flow.cache.get(self.unheard(flow)?)?;
+        Some(entry.at + flow.forwarding.timeout() * (1 << entry.resends.min(DOUBLINGS_MAX)))
+    }
+
+    /// The first packet that left and that the next hop was not heard forwarding.
+    fn unheard(&self, flow: &Flow<P>) -> Option<usize> {
+        flow.cache
+            .iter()
+            .position(|it| it.has_left() && !it.is_heard && it.resends < UNHEARD_RESENDS_MAX)
+    }
+
+    /// Whether this router usually hears the next hop forward this flow's data.
+    fn hears(&self, flow: &Flow<P>) -> bool {
+        self.config.overheard_loss
+            && flow.forwarding.samples() >= SAMPLES_MIN
+            && !flow.is_next_to_receiver()
+    }
+
+    fn expire_unheard(&mut self, now: Instant, slot: usize) {
+        if let Some(index) = self.unheard(self.table.get(slot)) {
+            self.resend(now, slot, index, Cause::Unheard);
+        }
+    }
+
+    /// When the last acknowledgement is to be sent again.
+    ///
+    /// The paper does so whenever no new data comes. Here it must seem lost, since each copy counts as a loss
+    /// report at the sender: the next hop was not heard forwarding it; or that is the sender, nothing is on its
+    /// way to cause another acknowledgement, and no data comes.
+    fn ack_due(&self, flow: &Flow<P>) -> Option<Instant> {
+        let ack = flow.ack.as_ref()?;
+        if ack.waiting > 0 {
+            return Some(ack.at + VERDICT_TIMEOUT);
+        }
+        if self.config.timer == Timer::Off || ack.is_heard || ack.resends >= ACK_RESENDS_MAX {
+            return None;
+        }
+        let is_last_hop = ack.next.hop == flow.key.0.ip();
+        let timeout = match self.config.timer {
+            Timer::Off => return None,
+            Timer::Esrto { beta } if !self.config.overheard_loss => self.esrto(flow, beta),
+            Timer::TcpLike if !self.config.overheard_loss => flow.rtt.timeout(),
+            Timer::TcpLike | Timer::Esrto { .. } if is_last_hop => {
+                (flow.sent == Some(ack.number)).then(|| flow.idle.timeout())?
+            }
+            Timer::TcpLike | Timer::Esrto { .. } => {
+                let known = flow.forwarding_acks.samples() >= SAMPLES_MIN;
+                known.then(|| flow.forwarding_acks.timeout())?
+            }
+        };
+        Some(ack.at + timeout * (1 << ack.backoff.min(DOUBLINGS_MAX)))
+    }
+
+    fn expire_ack(&mut self, now: Instant, slot: usize) {
+        let flow = self.table.flow(slot);
+        let key = flow.key;
+        let Some(ack) = &mut flow.ack else { return };
+        if ack.waiting > 0 {
+            (ack.waiting, ack.at) = (0, now);
+            return;
+        }
+        let is_last_hop = ack.next.hop == key.0.ip();
+        let unheard = self.config.overheard_loss && !is_last_hop;
+        self.resend_ack(now, slot, if unheard { Cause::Unheard } else { Cause::Timer });
+    }
+}

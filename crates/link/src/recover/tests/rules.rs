@@ -1,0 +1,425 @@
+//! Each rule alone: one router between a sender, router 0, and a receiver, router 9, over routers 1, 2 and 3;
+//! the engine is router 2's.
+
+use std::time::Duration;
+
+use wire::Instant;
+
+use super::super::{Config, Output, Recover, Timer};
+use super::{Plain, end, packet, router, segment};
+use crate::{Flags, Lost, Message, Next, Notice, Outcome, Tcp, Verdict};
+
+const ISS: u32 = u32::MAX - 2500;
+const MSS: u32 = 1000;
+
+struct Middle {
+    engine: Recover<Plain>,
+    now: Instant,
+    /// Routing's next hop of data.
+    hop: usize,
+    other: Option<usize>,
+    /// What left for the MAC.
+    left: Vec<(Plain, usize)>,
+    messages: Vec<Message>,
+}
+
+/// Number `n` of the data.
+fn data(n: u32) -> Plain {
+    packet(end(0), end(9), segment(ISS.wrapping_add(n * MSS), MSS, 77))
+}
+
+/// An acknowledgement of the data before number `n`.
+fn ack(n: u32) -> Plain {
+    packet(end(9), end(0), segment(77, 0, ISS.wrapping_add(n * MSS)))
+}
+
+fn with(base: Plain, change: impl FnOnce(&mut Tcp)) -> Plain {
+    let mut tcp = *base.0.tcp().unwrap();
+    change(&mut tcp);
+    packet(base.0.from, base.0.to, tcp)
+}
+
+impl Middle {
+    fn new(config: Config) -> Self {
+        Self {
+            engine: Recover::new(router(2), config),
+            now: Instant::from_nanos(1_000_000_000),
+            hop: 3,
+            other: None,
+            left: Vec::new(),
+            messages: Vec::new(),
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.engine.poll_output() {
+            match output {
+                Output::Send { packet, next } => {
+                    let hop = (0..10).find(|it| router(*it) == next).unwrap();
+                    self.left.push((packet, hop));
+                }
+                Output::Originate { to, message } => {
+                    let Message::Notice(notice) = message else { panic!("{message:?}") };
+                    assert_eq!(to, notice.from.ip());
+                    self.messages.push(message);
+                }
+            }
+        }
+    }
+
+    /// A packet comes; it goes on unless recovery says no. Returns whether it went on.
+    fn forward(&mut self, it: Plain) -> bool {
+        let pass = self.engine.incoming(self.now, &it.0);
+        if pass {
+            let hop = if it.0.to == end(9) { self.hop } else { 1 };
+            let next = Next { hop: router(hop), other: self.other.map(router) };
+            self.engine.outgoing(self.now, &it.0, it, next);
+        }
+        self.drain();
+        pass
+    }
+
+    fn verdict(&mut self, it: Plain, hop: usize, outcome: Outcome) {
+        let verdict = Verdict { outcome, tries: 1 };
+        self.engine.verdict(self.now, &it.0, it, router(hop), verdict);
+        self.drain();
+    }
+
+    /// Data goes on and leaves the MAC.
+    fn pass(&mut self, numbers: impl IntoIterator<Item = u32>) {
+        for n in numbers {
+            assert!(self.forward(data(n)));
+            self.wait(2);
+            self.verdict(data(n), self.hop, Outcome::Acked);
+        }
+        self.left.clear();
+    }
+
+    fn wait(&mut self, ms: u64) {
+        self.now = self.now + Duration::from_millis(ms);
+        self.engine.handle_timeout(self.now);
+        self.drain();
+    }
+
+    fn overhear(&mut self, it: Plain, from: usize) {
+        self.engine.overheard(self.now, &it.0, router(from));
+        self.drain();
+    }
+
+    /// What left since the last call.
+    fn took(&mut self) -> Vec<(Plain, usize)> {
+        std::mem::take(&mut self.left)
+    }
+}
+
+#[test]
+fn what_the_mac_gives_up_goes_again_at_once_and_then_another_way() {
+    let mut it = Middle::new(Config::default());
+    it.other = Some(4);
+    assert!(it.forward(data(0)));
+    assert_eq!(it.took(), [(data(0), 3)]);
+    it.verdict(data(0), 3, Outcome::GivenUp);
+    assert_eq!(it.took(), [(data(0), 4)]);
+    it.verdict(data(0), 4, Outcome::GivenUp);
+    assert_eq!(it.took(), [(data(0), 3)]);
+    assert_eq!(it.engine.counters().resent_given_up, 2);
+    let mut paper = Middle::new(Config { link_red: None, ..Config::inpcm() });
+    paper.forward(data(0));
+    paper.took();
+    paper.verdict(data(0), 3, Outcome::GivenUp);
+    assert_eq!(paper.took(), []);
+}
+
+#[test]
+fn a_neighbour_that_is_gone_makes_no_storm() {
+    let mut it = Middle::new(Config { timer: Timer::Off, ..Config::default() });
+    (0..100).for_each(|n| assert!(it.forward(data(n))));
+    let mut transmissions = 0;
+    while let Some((packet, hop)) = it.left.pop() {
+        transmissions += 1;
+        it.verdict(packet, hop, Outcome::GivenUp);
+    }
+    assert!(transmissions < 110, "{transmissions}");
+}
+
+#[test]
+fn what_the_next_hop_passes_over_goes_again() {
+    let mut it = Middle::new(Config::default());
+    it.pass(0..4);
+    it.overhear(data(0), 3);
+    assert_eq!(it.took(), []);
+    it.overhear(data(3), 8);
+    assert_eq!(it.took(), [], "router 8 is not where they went");
+    it.overhear(data(3), 3);
+    assert_eq!(it.took(), [(data(1), 3), (data(2), 3)]);
+    it.overhear(data(3), 3);
+    assert_eq!(it.took(), [], "they are on their way");
+}
+
+#[test]
+fn a_copy_that_was_heard_tells_nothing_of_order() {
+    let mut it = Middle::new(Config::default());
+    it.pass([0, 1]);
+    it.overhear(data(1), 3);
+    assert_eq!(it.took(), [(data(0), 3)]);
+    it.verdict(data(0), 3, Outcome::Acked);
+    it.pass([2]);
+    it.overhear(data(0), 3);
+    assert_eq!(it.took(), []);
+}
+
+#[test]
+fn eldd_evicts_what_the_next_hop_forwards() {
+    let mut it = Middle::new(Config { link_red: None, ..Config::inpcm() });
+    it.pass(0..3);
+    assert_eq!(it.engine.cached_bytes(), 3 * 1040);
+    it.overhear(data(1), 3);
+    it.overhear(data(2), 8);
+    assert_eq!(it.engine.cached_bytes(), 2 * 1040);
+    assert_eq!(it.engine.counters().evicted_eldd, 1);
+}
+
+#[test]
+fn the_third_repeated_acknowledgement_sends_data_again_and_none_goes_on() {
+    for config in [Config::default(), Config { link_red: None, ..Config::inpcm() }] {
+        let mut it = Middle::new(config);
+        it.pass(0..6);
+        assert!(it.forward(ack(1)));
+        it.took();
+        assert!(!it.forward(ack(1)));
+        assert!(!it.forward(ack(1)));
+        assert_eq!(it.took(), []);
+        assert!(!it.forward(ack(1)));
+        assert_eq!(it.took(), [(data(1), 3)]);
+        assert_eq!(it.engine.counters().duplicates_dropped, 3);
+    }
+}
+
+#[test]
+fn beside_the_receiver_the_first_repeated_acknowledgement_is_enough() {
+    let mut it = Middle::new(Config::default());
+    it.hop = 9;
+    it.pass(0..6);
+    assert!(it.forward(ack(1)));
+    it.took();
+    assert!(!it.forward(ack(1)));
+    assert_eq!(it.took(), [(data(1), 9)]);
+    assert!(!it.forward(ack(1)));
+    assert_eq!(it.took(), [], "the copy is on its way");
+    it.verdict(data(1), 9, Outcome::Acked);
+    // Number 3 is missing too: it left before the copy of number 1.
+    assert!(it.forward(ack(3)));
+    let again: Vec<_> = it.took().into_iter().filter(|(_, hop)| *hop == 9).collect();
+    assert_eq!(again, [(data(3), 9)]);
+}
+
+#[test]
+fn a_repeated_acknowledgement_goes_on_if_its_data_is_not_here_or_it_says_more() {
+    let mut it = Middle::new(Config::default());
+    it.pass([0, 2, 3]);
+    assert!(it.forward(ack(1)));
+    assert!(it.forward(ack(1)), "number 1 was lost before here");
+    assert!(it.forward(ack(2)));
+    let changes: [fn(&mut Tcp); 6] = [
+        |tcp| tcp.window += 1,
+        |tcp| tcp.payload = 1,
+        |tcp| tcp.flags = Flags::ACK | Flags::FIN,
+        |tcp| tcp.flags = Flags::ACK | Flags::ECE,
+        |tcp| tcp.has_other_options = true,
+        |tcp| tcp.sack.push(ISS, ISS.wrapping_add(MSS)),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        assert!(it.forward(with(ack(2), change)), "change {number}");
+        let _ = it.engine.incoming(it.now, &ack(2).0);
+    }
+    assert_eq!(it.engine.counters().old_acks_dropped, 0);
+}
+
+#[test]
+fn repeated_acknowledgements_go_on_once_sending_again_has_failed() {
+    let mut it = Middle::new(Config::default());
+    it.pass(0..3);
+    assert!(it.forward(ack(1)));
+    let mut dropped = 0;
+    while !it.forward(ack(1)) {
+        dropped += 1;
+        it.verdict(data(1), 3, Outcome::Acked);
+        it.wait(100);
+        assert!(dropped < 100);
+    }
+    assert!((3..40).contains(&dropped), "{dropped}");
+}
+
+#[test]
+fn sack_blocks_evict_and_name_all_holes_beside_the_receiver() {
+    let mut it = Middle::new(Config::default());
+    it.hop = 9;
+    it.pass(0..6);
+    let at = |n: u32| ISS.wrapping_add(n * MSS);
+    assert!(it.forward(with(ack(1), |tcp| tcp.sack.push(at(2), at(3)))));
+    assert_eq!(it.took()[0], (data(1), 9));
+    let sacked = with(ack(1), |tcp| {
+        tcp.sack.push(at(5), at(6));
+        tcp.sack.push(at(2), at(3));
+    });
+    assert!(!it.forward(sacked));
+    assert_eq!(it.took(), [(data(3), 9), (data(4), 9)]);
+    assert_eq!(it.engine.cached_bytes(), 3 * 1040);
+}
+
+#[test]
+fn data_that_the_receiver_has_is_answered_with_its_own_acknowledgement() {
+    let mut it = Middle::new(Config::default());
+    // The receiver's data, so that acknowledgements of the sender are known.
+    assert!(it.forward(packet(end(9), end(0), segment(76, 1, ISS))));
+    it.pass(0..3);
+    assert!(it.forward(ack(2)));
+    it.verdict(ack(2), 1, Outcome::Acked);
+    it.took();
+    assert!(!it.forward(data(0)));
+    assert_eq!(it.took(), [(ack(2), 1)]);
+    it.wait(100);
+    assert!(it.forward(data(2)));
+    // One byte may be a keep-alive, and a zero window asks for probes.
+    assert!(it.forward(packet(end(0), end(9), segment(ISS.wrapping_add(2 * MSS - 1), 1, 77))));
+    assert!(it.forward(packet(end(0), end(9), segment(ISS.wrapping_add(2 * MSS - 1), 0, 77))));
+    assert!(it.forward(with(data(1), |tcp| tcp.ack = 78)), "it acknowledges something new");
+    assert!(it.forward(with(data(1), |tcp| tcp.flags = Flags::ACK | Flags::FIN)));
+}
+
+#[test]
+fn a_sender_that_insists_is_believed() {
+    let mut it = Middle::new(Config::default());
+    assert!(it.forward(packet(end(9), end(0), segment(76, 1, ISS))));
+    it.pass(0..3);
+    assert!(it.forward(ack(2)));
+    let answered = (0..20).take_while(|_| !it.forward(data(0))).count();
+    assert!((1..8).contains(&answered), "{answered}");
+}
+
+#[test]
+fn acknowledgements_of_the_future_change_nothing() {
+    let mut it = Middle::new(Config::default());
+    it.pass(0..2);
+    for n in [3, 50, 1 << 20] {
+        assert!(it.forward(ack(n)));
+    }
+    assert_eq!(it.engine.cached_bytes(), 2 * 1040);
+    it.took();
+    assert!(it.forward(data(1)) && it.forward(data(2)), "nothing is answered");
+    assert!(it.forward(ack(1)));
+    assert_eq!(it.engine.counters().evicted_acked, 1);
+}
+
+#[test]
+fn an_old_acknowledgement_is_dropped() {
+    let mut it = Middle::new(Config::default());
+    it.pass(0..3);
+    assert!(it.forward(ack(2)));
+    assert!(!it.forward(ack(1)));
+    assert_eq!(it.engine.counters().old_acks_dropped, 1);
+}
+
+#[test]
+fn only_the_first_unacknowledged_packet_is_timed_and_a_notice_goes_to_the_sender() {
+    let config = Config { link_red: None, ..Config::inpcm() };
+    let mut it = Middle::new(config);
+    it.pass(0..4);
+    it.wait(1000);
+    assert_eq!(it.took(), [(data(0), 3)]);
+    let lost = Lost::Data(ISS.wrapping_add(MSS));
+    assert_eq!(it.messages, [Message::Notice(Notice { from: end(0), to: end(9), lost })]);
+    it.wait(500);
+    assert_eq!(it.took(), [], "it has not left the MAC");
+}
+
+#[test]
+fn a_packet_in_the_macs_queue_is_not_sent_again() {
+    let mut it = Middle::new(Config::default());
+    assert!(it.forward(data(0)));
+    it.took();
+    it.wait(1900);
+    assert_eq!(it.took(), []);
+    assert!(!it.forward(data(0)), "nor is a second copy queued");
+    it.verdict(data(0), 3, Outcome::Acked);
+    it.wait(1900);
+    assert_eq!(it.took(), [(data(0), 3)]);
+}
+
+#[test]
+fn a_notice_evicts_or_delays() {
+    let lost = Lost::Data(ISS.wrapping_add(MSS));
+    let notice = Notice { from: end(0), to: end(9), lost };
+    let mut it = Middle::new(Config { link_red: None, ..Config::inpcm() });
+    it.pass(0..2);
+    it.engine.notice(it.now, &notice);
+    assert_eq!(it.engine.cached_bytes(), 1040);
+    let mut it = Middle::new(Config::default());
+    it.pass(0..2);
+    it.wait(400);
+    let before = it.engine.poll_timeout().unwrap();
+    it.engine.notice(it.now, &notice);
+    assert_eq!(it.engine.cached_bytes(), 2 * 1040);
+    assert!(it.engine.poll_timeout().unwrap() > before);
+}
+
+#[test]
+fn an_acknowledgement_is_sent_again_three_times_at_most() {
+    let mut it = Middle::new(Config { link_red: None, ..Config::inpcm() });
+    it.pass(0..1);
+    assert!(it.forward(ack(1)));
+    let mut sent = 0;
+    for _ in 0..100 {
+        while let Some((packet, hop)) = it.left.pop() {
+            assert_eq!(packet, ack(1));
+            sent += 1;
+            it.verdict(packet, hop, Outcome::Acked);
+        }
+        it.wait(500);
+    }
+    assert_eq!(sent, 1 + 3);
+}
+
+#[test]
+fn resets_and_new_connections_forget() {
+    let mut it = Middle::new(Config::default());
+    it.pass(0..3);
+    assert!(it.forward(with(data(0), |tcp| tcp.flags = Flags::RST)));
+    assert_eq!(it.engine.cached_bytes(), 0);
+    it.pass(0..3);
+    let syn = with(data(0), |tcp| {
+        (tcp.seq, tcp.payload, tcp.flags) = (5000, 0, Flags::SYN);
+    });
+    assert!(it.forward(syn));
+    assert_eq!(it.engine.cached_bytes(), 40, "the SYN itself");
+    it.took();
+    assert_eq!(it.engine.poll_timeout(), Some(it.now + Duration::from_secs(2)));
+}
+
+#[test]
+fn the_flow_with_most_data_gives_way() {
+    let config = Config { cache_bytes: 10 * 1040, ..Config::default() };
+    let mut it = Middle::new(config);
+    it.pass(0..20);
+    assert_eq!(it.engine.cached_bytes(), 10 * 1040);
+    for n in 0..5 {
+        let small = packet(end(1), end(9), segment(ISS.wrapping_add(n * MSS), MSS, 77));
+        assert!(it.forward(small));
+        assert_eq!(it.engine.cached_bytes(), 10 * 1040);
+    }
+    assert_eq!(it.engine.counters().evicted_budget, 5);
+    let sixth = packet(end(1), end(9), segment(ISS.wrapping_add(5 * MSS), MSS, 77));
+    let cached = it.engine.counters().cached;
+    assert!(it.forward(sixth));
+    assert_eq!(it.engine.counters().cached, cached, "both have their share");
+}
+
+#[test]
+fn a_full_queue_is_the_senders_concern() {
+    let mut it = Middle::new(Config::default());
+    assert!(it.forward(data(0)));
+    it.took();
+    it.verdict(data(0), 3, Outcome::QueueFull);
+    it.wait(1900);
+    assert_eq!((it.took(), it.engine.cached_bytes()), (vec![], 0));
+}
