@@ -8,7 +8,7 @@ use wire::Instant;
 
 use super::fetches::{self, Client, Fetcher, Server};
 use super::flows::{self, Flow, Kind};
-use super::outcome::{Fetches, Outcome};
+use super::outcome::{Fetches, LinkPlane, Outcome};
 use super::times::Times;
 use super::{Program, Routes, Tap, World, address};
 use crate::net::tcp::{self, End};
@@ -172,8 +172,10 @@ impl Setup {
     fn common<P: Program>(&self, world: &World<P>, seed: u64) -> Outcome {
         let (counters, total) = (world.counters(), world.medium().total());
         let drops = counters.drops;
+        let planes: Vec<_> = world.link_planes().map(|(_, counters)| counters).collect();
         Outcome {
             seed,
+            link_plane: (!planes.is_empty()).then(|| LinkPlane::of(&planes)),
             retry_drops: drops.retries,
             queue_drops: drops.queue_source + drops.queue_relays,
             queue_drops_source: drops.queue_source,

@@ -34,6 +34,9 @@ pub struct Outcome {
     /// Figures of fetches, if the traffic is fetches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetches: Option<Fetches>,
+    /// What the stations' link planes did, if any has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_plane: Option<LinkPlane>,
     /// A line for each failed flow or client.
     pub failed: Vec<String>,
     /// Duration of the run in virtual time, in seconds.
@@ -54,6 +57,41 @@ pub struct Fetches {
     pub p50_s: f64,
     /// 95th percentile of the duration, in seconds.
     pub p95_s: f64,
+}
+
+/// What all link planes of a run did together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LinkPlane {
+    /// Packets that waited for their time before they were sent.
+    pub held: u64,
+    /// Packets dropped because a queue of pacing was full.
+    pub queue_drops: u64,
+    /// Pure ACKs dropped because a newer one took their place.
+    pub acks_thinned: u64,
+    /// Probes of paths.
+    pub probes: u64,
+    /// Data packets sent again by routers.
+    pub resent: u64,
+    /// ACKs sent again by routers.
+    pub acks_resent: u64,
+    /// Data packets dropped by Link-RED.
+    pub red_drops: u64,
+}
+
+impl LinkPlane {
+    /// The sum over stations.
+    pub(super) fn of(stations: &[link::Counters]) -> Self {
+        let sum = |each: fn(&link::Counters) -> u64| stations.iter().map(each).sum();
+        Self {
+            held: sum(|it| it.pace.held),
+            queue_drops: sum(|it| it.pace.dropped + it.pace.dropped_active),
+            acks_thinned: sum(|it| it.pace.acks_thinned),
+            probes: sum(|it| it.pace.probes_sent),
+            resent: sum(|it| it.recover.data_resent()),
+            acks_resent: sum(|it| it.recover.acks_resent + it.recover.acks_answered),
+            red_drops: sum(|it| it.recover.red_dropped),
+        }
+    }
 }
 
 impl Fetches {
@@ -102,6 +140,17 @@ impl Outcome {
             ("data_fail_share", self.data_fail_share),
         ];
         figures.extend(self.delay_variation_ms.map(|ms| ("delay_variation_ms", ms)));
+        if let Some(plane) = &self.link_plane {
+            figures.extend([
+                ("pace_held", plane.held as f64),
+                ("pace_queue_drops", plane.queue_drops as f64),
+                ("acks_thinned", plane.acks_thinned as f64),
+                ("probes", plane.probes as f64),
+                ("resent", plane.resent as f64),
+                ("acks_resent", plane.acks_resent as f64),
+                ("red_drops", plane.red_drops as f64),
+            ]);
+        }
         if let Some(fetches) = &self.fetches {
             figures.extend([
                 ("fetches", fetches.count as f64),
