@@ -76,6 +76,9 @@ pub struct Scenario {
     pub links: Links,
     /// The farthest distance at which frames can be received, in metres.
     pub range_m: f64,
+    /// The probability that a station loses a packet above its MAC
+    /// ([`AboveMac`](crate::losses::AboveMac)).
+    pub loss_above_mac: f64,
     /// All routers, in the order of the file.
     pub routers: Vec<Router>,
     /// The router with the uplink.

@@ -111,6 +111,7 @@ impl<'a> Builder<'a> {
                 ..radio::Config::default()
             },
             range_m: settings.range_m,
+            loss_above_mac: settings.loss_above_mac,
             gateway: self.gateway,
             receivers,
             changes,

@@ -35,7 +35,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Spec> + Clone {
 }
 
 /// Every key but those of [`wired`].
-static KEYS: [Spec; 74] = [
+static KEYS: [Spec; 75] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -497,6 +497,13 @@ static KEYS: [Spec; 74] = [
         layouts: &[],
         traffic: &[],
         slot: Slot::Number(0.0..=1.0, |it| &mut it.broadcast_loss_share),
+    },
+    Spec {
+        name: "loss_above_mac",
+        meaning: "probability that a router loses a packet that its MAC has received for it and acknowledged; others still overhear it",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Number(0.0..=0.99, |it| &mut it.loss_above_mac),
     },
     Spec {
         name: "overhear_m",

@@ -83,6 +83,7 @@ fn case(
         routes: Routes::shortest(&links, Metric::Hops, LossScope::Data),
         links,
         changes: None,
+        loss_above_mac: 0.0,
         tcp: tcp::Config::default(),
         names: (0..places_m.len()).map(|it| it.to_string()).collect(),
         lasts,

@@ -11,6 +11,7 @@ use super::flows::{self, Flow, Kind};
 use super::outcome::{Fetches, Outcome};
 use super::times::Times;
 use super::{Program, Routes, Tap, World, address};
+use crate::losses::AboveMac;
 use crate::net::tcp::{self, End};
 use crate::net::{self, Host};
 use crate::scenario::{self, Changes, Scenario, Traffic};
@@ -40,6 +41,8 @@ pub struct Setup {
     pub changes: Option<Changes>,
     /// The routes between any two stations, at the beginning.
     pub routes: Routes,
+    /// The probability that a station loses a packet above its MAC.
+    pub loss_above_mac: f64,
     /// TCP settings of the machines.
     pub tcp: tcp::Config,
     /// The machines' names for error messages.
@@ -56,6 +59,7 @@ impl Setup {
             links: scenario.links.clone(),
             changes: scenario.changes.clone(),
             routes: Routes::of(scenario),
+            loss_above_mac: scenario.loss_above_mac,
             tcp: scenario.tcp,
             names: scenario.routers.iter().map(|router| router.name.clone()).collect(),
             lasts: scenario.load.lasts,
@@ -70,6 +74,7 @@ impl Setup {
         let machines = programs.into_iter().enumerate().map(|(it, program)| (host(it), program));
         let (radio, links, routes) = (self.radio.clone(), self.links.clone(), self.routes.clone());
         let mut world = World::new(radio, links, routes, seed, machines.collect());
+        world.lose_above_mac(AboveMac::new(self.loss_above_mac, self.links.stations(), seed));
         if let Some(changes) = &self.changes {
             world.change(changes.clone(), self.links.clone(), seed);
         }
@@ -174,6 +179,7 @@ impl Setup {
             queue_drops: drops.queue_source + drops.queue_relays,
             queue_drops_source: drops.queue_source,
             queue_drops_relays: drops.queue_relays,
+            above_mac_drops: (self.loss_above_mac > 0.0).then_some(drops.above_mac),
             expired: world.expired(),
             data_frames: total.data_frames,
             data_fail_share: total.data_frames_failed as f64 / total.data_frames.max(1) as f64,

@@ -18,6 +18,7 @@ use std::time::Duration;
 use radio::{Links, Medium};
 use wire::{Instant, TimerQueue};
 
+use crate::losses::AboveMac;
 use crate::net::{Host, Interface, Packet};
 use crate::pipe::Pipe;
 use motion::Motion;
@@ -92,6 +93,7 @@ pub struct World<P> {
     /// Packets for other stations that a station has just received; always empty unless programs listen.
     overheard: VecDeque<(usize, Packet)>,
     listens: bool,
+    above_mac: AboveMac,
     counters: Counters,
     watch: Option<Watch>,
 }
@@ -156,6 +158,7 @@ impl<P: Program> World<P> {
             relieved: Vec::new(),
             overheard: VecDeque::new(),
             listens: false,
+            above_mac: AboveMac::default(),
             counters: Counters::default(),
             watch: None,
         }
@@ -211,6 +214,11 @@ impl<P: Program> World<P> {
     /// From now on, gives stations' programs the packets for others that they receive.
     pub fn listen(&mut self) {
         self.listens = true;
+    }
+
+    /// From now on, stations lose the packets that `losses` says.
+    pub fn lose_above_mac(&mut self, losses: AboveMac) {
+        self.above_mac = losses;
     }
 
     /// Performs everything that is due until `until`, and sets the time to it. Returns false if nothing will

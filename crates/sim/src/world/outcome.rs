@@ -19,6 +19,9 @@ pub struct Outcome {
     pub queue_drops_source: u64,
     /// Of these, at later stations.
     pub queue_drops_relays: u64,
+    /// Packets lost above the MAC, which had acknowledged them. `None` if `loss_above_mac` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub above_mac_drops: Option<u64>,
     /// Packets dropped after 64 hops, the largest number allowed.
     pub expired: u64,
     /// Mean of |(t1 - t2) - (t2 - t3)| over the arrival times of three consecutive packets. `None` for
@@ -101,6 +104,7 @@ impl Outcome {
             ("data_frames", self.data_frames as f64),
             ("data_fail_share", self.data_fail_share),
         ];
+        figures.extend(self.above_mac_drops.map(|drops| ("above_mac_drops", drops as f64)));
         figures.extend(self.delay_variation_ms.map(|ms| ("delay_variation_ms", ms)));
         if let Some(fetches) = &self.fetches {
             figures.extend([

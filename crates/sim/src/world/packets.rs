@@ -140,6 +140,10 @@ impl<P: Program> World<P> {
                     for heard in by.iter().filter(|it| it.is_new) {
                         let at = Destination::Station(heard.by);
                         let machine = usize::from(heard.by.0);
+                        if frame.to == at && self.above_mac.loses(machine) {
+                            self.counters.drops.above_mac += 1;
+                            continue;
+                        }
                         if frame.to == at || frame.to == Destination::Broadcast {
                             self.arrived.push_back((machine, AIR, payload.clone()));
                         } else if self.listens {
