@@ -89,6 +89,6 @@ fn case(
         lasts,
     };
     let starts = Instant::ZERO;
-    let flow = |(from, to)| Flow { from, to, starts, kind: SATURATED };
+    let flow = |(from, to)| Flow { from, to, starts, ends: None, kind: SATURATED };
     Case { setup, flows: flows.into_iter().map(flow).collect() }
 }

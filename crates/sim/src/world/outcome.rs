@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::flow_outcome::FlowOutcome;
 use super::times::Times;
 
 /// The outcome of a run of flows or fetches.
@@ -34,6 +35,9 @@ pub struct Outcome {
     pub data_fail_share: f64,
     /// The goodput of each flow, in kbit/s; empty for fetches.
     pub flow_kbps: Vec<f64>,
+    /// What each flow achieved, if the scenario lists its flows one by one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowOutcome>,
     /// Figures of fetches, if the traffic is fetches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetches: Option<Fetches>,
