@@ -35,3 +35,36 @@ fn flows(runs: &[Outcome]) -> Option<Rows> {
         rows,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use sim::world::{FlowOutcome, Spread};
+
+    use super::*;
+
+    #[test]
+    fn a_table_of_flows_fits_a_screen_of_1200_pixels() {
+        let spread = Some(Spread { mean: 1234.5, p50: 1234.5, p95: 12_345.6, p99: 12_345.6 });
+        let flow = FlowOutcome {
+            from: "gateway-1".to_owned(),
+            to: "router-22".to_owned(),
+            kind: "cbr@12.25".to_owned(),
+            starts_s: 1000.5,
+            ends_s: 2000.5,
+            kbps: 12_345.6,
+            packets_sent: Some(1_234_567),
+            packets_received: Some(0),
+            delay_ms: spread,
+            delay_variation_ms: spread,
+            ..FlowOutcome::default()
+        };
+        let rows = flows(&[Outcome { flows: vec![flow; 3], ..Outcome::default() }]);
+        let page =
+            report::figures(&Figures { rows, ..Figures::default() }, &report::testing::chain(3));
+        assert!(page.contains("gateway-1:router-22"), "{page}");
+        report::testing::assert_well_formed(&page);
+        let widths = report::testing::table_widths(&page);
+        assert!(widths.iter().all(|it| *it <= report::testing::TABLE_MAX), "{widths:?}");
+        assert_eq!(flows(&[Outcome::default()]), None);
+    }
+}
