@@ -69,6 +69,45 @@ fn the_json_has_means_and_deviations_and_says_what_the_radio_was() {
 }
 
 #[test]
+fn listed_flows_have_figures_of_their_own_in_json_table_and_page() {
+    let world = World::new();
+    let between = "between=0:2 2:1:cbr@0.5:1:3 0:1:vbr@0.3 1:0:ssh";
+    let args = ["sim", "chain", "--set", "traffic=flows", "--set", between, "--set", "hops=2"];
+    let more = ["--set", "seconds=4", "--set", "loss_above_mac=0.05", "--seeds", "2", "--quiet"];
+    let json = run(&world, &[&args[..], &more, &["--json", "-"]].concat()).json();
+    for run in json["runs"].as_array().expect("runs") {
+        assert!(run["above_mac_drops"].as_u64().is_some_and(|it| it > 0), "{run}");
+        let flows = run["flows"].as_array().expect("flows");
+        let kinds: Vec<_> = flows.iter().map(|it| it["kind"].as_str().unwrap_or("")).collect();
+        assert_eq!(kinds, ["tcp", "cbr@0.5", "vbr@0.3", "ssh"]);
+        let has = |flow: usize, member: &str| !flows[flow][member].is_null();
+        let measured = |member| [0, 1, 2, 3].map(|flow| has(flow, member));
+        assert_eq!(measured("delay_variation_ms"), [true, true, true, false]);
+        assert_eq!(measured("delay_ms"), [false, true, true, false]);
+        assert_eq!(measured("ssh"), [false, false, false, true]);
+    }
+    let args = [&args[..], &more[..6], &["--html", "page.html"]].concat();
+    let ended = world.run(&args).expect(0);
+    let page = fs::read_to_string(world.path("page.html")).expect("the page");
+    for name in ["0:2:tcp:0:4", "2:1:cbr@0.5:1:3", "0:1:vbr@0.3:0:4", "1:0:ssh:0:4"] {
+        assert!(page.contains(name) && ended.out.contains(&format!("\n{name} ")), "{}", ended.out);
+    }
+    assert!(ended.out.contains("above_mac_drops"), "{}", ended.out);
+}
+
+#[test]
+fn losses_above_the_mac_are_shown_where_clients_ask_for_files() {
+    let world = World::new();
+    let args = ["sim", "chain", "--set", "bytes=200000", "--set", "loss_above_mac=0.02", "--quiet"];
+    let json = run(&world, &[&args[..], &["--json", "-"]].concat()).json();
+    assert!(json["radio"]["lost_above_mac"].as_u64().is_some_and(|it| it > 0), "{json}");
+    let ended = world.run(&[&args[..4], &["--html", "page.html"]].concat()).expect(0);
+    let page = fs::read_to_string(world.path("page.html")).expect("the page");
+    assert!(!page.contains("Lost above the MAC"), "without the key there is nothing to show");
+    assert!(!ended.out.contains("lost above the MAC"), "{}", ended.out);
+}
+
+#[test]
 fn a_schema_refuses_what_is_not_as_it_says() {
     let world = World::new();
     let args = ["sim", "chain", "--set", "bytes=1000", "--set", "hops=1", "--quiet", "--json", "-"];

@@ -108,6 +108,23 @@ fn two_rounds(world: &World, scheme: &str) -> (Value, Ended) {
 }
 
 #[test]
+fn losses_above_the_mac_are_counted_and_repaired_by_tcp() {
+    if !can_run("losses_above_the_mac_are_counted_and_repaired_by_tcp") {
+        return;
+    }
+    let world = World::new();
+    let more = ["--set", "loss_above_mac=0.05", "--scheme", "end-to-end", "--json", "-"];
+    let result = world.run(&[&TWO_ROUNDS[..], &more].concat()).expect(0).json();
+    for transfer in transfers(&result) {
+        assert_eq!((&transfer["sha256_ok"], &transfer["bytes"]), (&true.into(), &BYTES.into()));
+    }
+    let (lost, frames) =
+        (number(&result, "/radio/lost_above_mac"), number(&result, "/radio/data_frames"));
+    assert!(lost > 0.0 && lost < 0.15 * frames, "{result}");
+    world.nothing_is_left();
+}
+
+#[test]
 fn without_a_cache_every_transfer_comes_from_the_origin() {
     if !can_run("without_a_cache_every_transfer_comes_from_the_origin") {
         return;

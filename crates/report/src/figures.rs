@@ -15,8 +15,21 @@ pub struct Figures {
     pub over_seeds: Vec<(&'static str, [f64; 2])>,
     /// For each run its name, and its figures in the same order.
     pub runs: Vec<(String, Vec<f64>)>,
+    /// The figures of each part of the runs, if they have parts.
+    pub rows: Option<Rows>,
     /// A line for each failure.
     pub failed: Vec<String>,
+}
+
+/// A table of figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// What the rows are.
+    pub title: &'static str,
+    /// The figures' names.
+    pub columns: Vec<&'static str>,
+    /// For each row its name, and its figures in the order of the columns; `None` where there is none.
+    pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
 /// The page: figures over all seeds, the map, the figures of each run.
@@ -29,6 +42,7 @@ pub fn figures(figures: &Figures, ground: &Ground) -> String {
         }
         (failed(&figures.failed))
         (over_seeds(&figures.over_seeds))
+        @if let Some(table) = &figures.rows { (rows(table)) }
         div class="pictures" { (map::figure("The mesh", ground, &BTreeMap::new())) }
         (runs(figures))
         (page::keys(&ground.keys))
@@ -64,6 +78,30 @@ fn over_seeds(stats: &[(&'static str, [f64; 2])]) -> Markup {
                                 th scope="row" { code { (name) } }
                                 td class="n" { (text::number(*mean)) }
                                 td class="n" { (text::number(*deviation)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn rows(table: &Rows) -> Markup {
+    html! {
+        section {
+            h2 { (table.title) }
+            div class="scroll" {
+                table {
+                    thead { tr {
+                        th scope="col" { "name" }
+                        @for name in &table.columns { th class="n" scope="col" { (breakable(name)) } }
+                    } }
+                    tbody {
+                        @for (name, values) in &table.rows {
+                            tr {
+                                th scope="row" { (text::clean(name)) }
+                                @for value in values { td class="n" { (text::maybe(*value)) } }
                             }
                         }
                     }
@@ -112,12 +150,26 @@ mod tests {
             title: "<b>".to_owned(),
             over_seeds: vec![("goodput_kbps", [12.0, 3.0])],
             runs: vec![("seed 1".to_owned(), vec![9.0])],
+            rows: Some(Rows {
+                title: "Flows",
+                columns: vec!["delay_p95"],
+                rows: vec![
+                    ("a:<b>:tcp".to_owned(), vec![Some(7654.0)]),
+                    ("b:a".to_owned(), vec![None]),
+                ],
+            }),
             failed: vec!["flow 1 from a to b: nothing arrived".to_owned()],
         };
         let page = super::figures(&figures, &Ground::default());
-        for part in
-            ["goodput_kbps", "goodput_<wbr>kbps", "seed 1", "flow 1 from a to b", "&lt;b&gt;"]
-        {
+        for part in [
+            "goodput_kbps",
+            "goodput_<wbr>kbps",
+            "seed 1",
+            "flow 1 from a to b",
+            "&lt;b&gt;",
+            "delay_<wbr>p95",
+            "a:&lt;b&gt;:tcp",
+        ] {
             assert!(page.contains(part), "{part}");
         }
         assert!(!page.contains("<b></title>"));

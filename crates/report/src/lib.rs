@@ -33,7 +33,7 @@ mod ticks;
 
 pub use curves::{Chart, Curve};
 pub use distribution::{Distribution, Series};
-pub use figures::{Figures, figures};
+pub use figures::{Figures, Rows, figures};
 pub use ground::{Ground, Line, Place};
 pub use groups::{Bars, Group};
 pub use mean::Mean;

@@ -7,6 +7,7 @@
 //! file but the scenario that a user names. *Where to start:* [`scenario::Scenario::load`].
 
 pub mod hosts;
+pub mod losses;
 pub mod monitor;
 pub mod net;
 pub mod observers;

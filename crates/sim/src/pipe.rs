@@ -7,13 +7,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 use wire::Instant;
 
+use crate::losses::Losses;
+
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
-/// Losses are drawn by numbers of this many bits, which a double represents exactly.
-const DRAW_BITS: u32 = 53;
 
 /// One direction of a wired link.
 ///
@@ -47,20 +45,6 @@ struct Packet<F> {
     frame: Option<F>,
 }
 
-/// Decides which packets are lost.
-#[derive(Clone, Debug)]
-struct Losses {
-    chance: Xoshiro256PlusPlus,
-    /// A packet is lost if its draw, of [`DRAW_BITS`] bits, is below this.
-    below: u64,
-}
-
-impl Losses {
-    fn draw(&mut self) -> bool {
-        self.chance.next_u64() >> (u64::BITS - DRAW_BITS) < self.below
-    }
-}
-
 impl<F> Pipe<F> {
     /// An idle link. At most `packets_max` packets wait while another is being sent.
     ///
@@ -90,12 +74,7 @@ impl<F> Pipe<F> {
     /// If the probability is not between 0 and 1.
     #[must_use]
     pub fn with_loss(self, probability: f64, seed: u64) -> Self {
-        assert!((0.0..=1.0).contains(&probability), "a probability is between 0 and 1");
-        let losses = Losses {
-            chance: Xoshiro256PlusPlus::seed_from_u64(seed),
-            below: (probability * (1_u64 << DRAW_BITS) as f64) as u64,
-        };
-        Self { losses: (probability > 0.0).then_some(losses), ..self }
+        Self { losses: Losses::new(probability, seed), ..self }
     }
 
     /// Takes a packet of `bytes` bytes, or gives it back if the queue is full.

@@ -135,6 +135,10 @@ pub struct Radio {
     pub airtime_seconds: f64,
     /// Network load: IP packets sent at all hops, including TCP acknowledgements, per transfer.
     pub packets_per_file: f64,
+    /// Packets that stations lost above their MACs, which had acknowledged them. `None` if the key
+    /// `loss_above_mac` is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_above_mac: Option<u64>,
     /// Packets of the routing protocol that were sent. `packets_per_file` does not include them.
     pub routing_packets: u64,
     /// How late the medium acted: the 99th percentile in milliseconds; 0 in virtual time.

@@ -18,6 +18,7 @@ mod changes;
 mod choice;
 mod clients;
 mod file;
+mod flows;
 mod intercepts;
 mod key;
 mod keys;
@@ -38,6 +39,7 @@ pub use changes::{Changes, Cut};
 use choice::Choice;
 pub use clients::{Browsing, Reader};
 use file::{File, Source};
+pub use flows::{FlowKind, ListedFlow};
 pub use intercepts::Intercepts;
 pub(crate) use metric::HOP;
 pub use metric::Metric;
@@ -52,7 +54,7 @@ pub use variant::{Cancel, Halves, Heads, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
 /// The scenarios that are part of the program.
-const BUILT_IN: [(&str, &str); 10] = [
+const BUILT_IN: [(&str, &str); 11] = [
     ("chain", include_str!("../../../scenarios/chain.toml")),
     ("emulab8", include_str!("../../../scenarios/emulab8.toml")),
     ("map21", include_str!("../../../scenarios/map21.toml")),
@@ -63,6 +65,7 @@ const BUILT_IN: [(&str, &str); 10] = [
     ("meshcache-s3", include_str!("../../../scenarios/meshcache-s3.toml")),
     ("uplink", include_str!("../../../scenarios/uplink.toml")),
     ("ring8", include_str!("../../../scenarios/ring8.toml")),
+    ("wine-chain", include_str!("../../../scenarios/wine-chain.toml")),
 ];
 
 /// A mesh, its uplink, and what its clients do.
@@ -78,11 +81,15 @@ pub struct Scenario {
     pub links: Links,
     /// The farthest distance at which frames can be received, in metres.
     pub range_m: f64,
+    /// The probability that a station loses a packet above its MAC
+    /// ([`AboveMac`](crate::losses::AboveMac)).
+    pub loss_above_mac: f64,
     /// All routers, in the order of the file.
     pub routers: Vec<Router>,
     /// The router with the uplink.
     pub gateway: usize,
     /// Routers whose clients request files, in order, none twice; the gateway only if it has clients of its own.
+    /// If flows are listed, the routers that receive some.
     pub receivers: Vec<usize>,
     /// How links change during a run, if they do.
     pub changes: Option<Changes>,
@@ -108,6 +115,8 @@ pub struct Scenario {
     pub changed: f64,
     /// The flows, if the traffic is flows that last until the run ends.
     pub load: Load,
+    /// The flows between routers, if they are listed one by one.
+    pub flows: Vec<ListedFlow>,
     /// What clients do, if they read pages.
     pub browsing: Browsing,
     /// TCP settings of the simulator's machines.

@@ -77,8 +77,9 @@ fn a_file_for_a_router_that_walks_away_ends_with_an_error() {
 #[test]
 fn a_flow_goes_on_over_other_relays() {
     let scenario = load("relays", RELAYS, &[("traffic", "tcp"), ("seconds", "60")]);
-    let flow = Flow { from: GATEWAY, to: WALKER, starts: Instant::ZERO, kind: Kind::Tcp };
-    let programs = endpoints(scenario.routers.len(), &[flow]);
+    let flow =
+        Flow { from: GATEWAY, to: WALKER, starts: Instant::ZERO, ends: None, kind: Kind::Tcp };
+    let programs = endpoints(scenario.routers.len(), &[flow], 1);
     let mut world: World<Endpoint> = world::world(&scenario, 1, programs);
     let (mut relays, mut got) = (BTreeSet::new(), 0);
     for ten in 1..=6 {
@@ -119,8 +120,8 @@ fn a_cut_takes_effect_at_its_time_and_routes_go_round_it() {
         [routers]\ng = [0, 0]\nb = [200, 10]\nc = [200, -10]\nd = [400, 0]\n";
     let last = |settings: &[(&str, &str)]| {
         let scenario = load("cuts", diamond, settings);
-        let flow = Flow { from: 0, to: 3, starts: Instant::ZERO, kind: Kind::Tcp };
-        let mut world = world::world(&scenario, 1, endpoints(4, &[flow]));
+        let flow = Flow { from: 0, to: 3, starts: Instant::ZERO, ends: None, kind: Kind::Tcp };
+        let mut world = world::world(&scenario, 1, endpoints(4, &[flow], 1));
         world.run(seconds(4));
         let early = world.routes().next_hop(0, 3);
         world.run(seconds(9));

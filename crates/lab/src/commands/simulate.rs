@@ -31,7 +31,9 @@ pub fn run(args: &Sim) -> Result<(), Failure> {
             let text = format!("--scheme: `traffic` is \"{traffic}\", which no router caches");
             Err(Failure::refused(text))
         }
-        (Traffic::Tcp | Traffic::Udp | Traffic::Fetches, None) => flows::run(args, &scenario),
+        (Traffic::Tcp | Traffic::Udp | Traffic::Flows | Traffic::Fetches, None) => {
+            flows::run(args, &scenario)
+        }
     }
 }
 

@@ -24,11 +24,14 @@ pub fn page(result: &RunResult, medium: &str) -> String {
         (
             "air",
             format!(
-                "{} data and {} control frames, {:.2} s; {:.0} packets a file",
+                "{} data and {} control frames, {:.2} s; {:.0} packets a file{}",
                 radio.data_frames,
                 radio.control_frames,
                 radio.airtime_seconds,
-                radio.packets_per_file
+                radio.packets_per_file,
+                radio
+                    .lost_above_mac
+                    .map_or(String::new(), |it| format!(", {it} lost above the MAC"))
             ),
         ),
         ("medium", medium.to_owned()),

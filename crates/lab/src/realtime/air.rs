@@ -16,6 +16,7 @@ use radio::{Destination, Frame, Input, Medium, Output, Reception, Report, Statio
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use sim::losses::AboveMac;
 use sim::monitor::Monitor;
 use sim::pipe::Pipe;
 use wire::Instant;
@@ -50,6 +51,8 @@ pub struct Engines {
     pub epoch: SystemTime,
     /// The uplink's directions: from the gateway to the origin, and back.
     pub uplink: [Pipe<Buffer>; 2],
+    /// The packets that stations lose although their MACs have received them.
+    pub above_mac: AboveMac,
     pub captures: Captures,
 }
 
@@ -65,6 +68,8 @@ pub struct Snapshot {
     /// Packets sent over the air, counted at each hop: IP, and the routing protocol.
     pub ip_packets: u64,
     pub routing_packets: u64,
+    /// Packets that stations lost above their MACs.
+    pub lost_above_mac: u64,
     pub late: Lateness,
     /// Processor time of this thread.
     pub busy: Duration,
@@ -124,6 +129,7 @@ struct Work {
     to_origin: u64,
     ip_packets: u64,
     routing_packets: u64,
+    lost_above_mac: u64,
     late: Lateness,
     realtime: bool,
 }
@@ -140,6 +146,7 @@ impl Work {
             to_origin: 0,
             ip_packets: 0,
             routing_packets: 0,
+            lost_above_mac: 0,
             late: Lateness::default(),
             realtime: false,
         }
@@ -217,13 +224,19 @@ impl Work {
 
     /// Performs the medium's outputs.
     fn drain(&mut self, ports: &Ports) {
-        let Self { engines, monitor, zero, late, spare, ip_packets, routing_packets, .. } = self;
-        let Engines { medium, captures, .. } = engines;
+        let Self { engines, monitor, zero, late, spare, .. } = self;
+        let Self { ip_packets, routing_packets, lost_above_mac, .. } = self;
+        let Engines { medium, captures, above_mac, .. } = engines;
         while let Some(output) = medium.poll_output() {
             match output {
                 Output::Heard { frame, payload, by } => {
                     for reception in by.iter().filter(|it| it.is_new && is_for(&frame, it.by)) {
-                        ports.mesh[usize::from(reception.by.0)].send(payload.bytes());
+                        let station = usize::from(reception.by.0);
+                        if frame.to != Destination::Broadcast && above_mac.loses(station) {
+                            *lost_above_mac += 1;
+                            continue;
+                        }
+                        ports.mesh[station].send(payload.bytes());
                     }
                     // The addressee has its frame, so its lateness is known. Monitors may get theirs a little
                     // later.
@@ -291,6 +304,7 @@ impl Work {
             to_origin: self.to_origin,
             ip_packets: self.ip_packets,
             routing_packets: self.routing_packets,
+            lost_above_mac: self.lost_above_mac,
             late: self.late.clone(),
             busy: Duration::new(busy.tv_sec as u64, busy.tv_nsec as u32),
             at: WallInstant::now(),

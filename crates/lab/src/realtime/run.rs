@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime};
 use radio::Medium;
 use report::provenance::Provenance;
 use sim::hosts::content::Source;
+use sim::losses::AboveMac;
 use sim::result::{self, RunResult, Transfer};
 use sim::scenario::{FarEnd, Routing, Scenario};
 use wire::Scheme;
@@ -86,6 +87,7 @@ fn engines(args: &Run, scenario: &Scenario, ports: &Ports) -> io::Result<Engines
         zero,
         epoch,
         uplink: scenario.uplink.pipes(args.seed),
+        above_mac: AboveMac::new(scenario.loss_above_mac, ports.mesh.len(), args.seed),
         captures: Captures::start(ports.mesh.len(), &wanted, epoch)?,
     })
 }

@@ -59,6 +59,8 @@ pub fn result(
             control_frames: sum(|report| report.control_frames),
             airtime_seconds: sum(|report| report.airtime.as_nanos() as u64) as f64 / 1e9,
             packets_per_file: packets as f64 / transfers.len().max(1) as f64,
+            lost_above_mac: (scenario.loss_above_mac > 0.0)
+                .then(|| after.lost_above_mac - before.lost_above_mac),
             routing_packets: after.routing_packets - before.routing_packets,
             late_ms_p99: late.as_secs_f64() * 1e3,
         },

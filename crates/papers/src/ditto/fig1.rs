@@ -73,7 +73,7 @@ fn run(from: usize, to: usize, kind: Kind, seed: u64) -> Result<Vec<f64>, String
     let mut routes = Routes::shortest(&scenario.links, Metric::Etx, scope);
     let hops = std::iter::successors(Some(from), |at| routes.next_hop(*at, to)).count() - 1;
     let setup = Setup { routes, lasts: LASTS, ..Setup::of(&scenario) };
-    let flow = Flow { from, to, starts: Instant::ZERO, kind };
+    let flow = Flow { from, to, starts: Instant::ZERO, ends: None, kind };
     let outcome = setup.run_flows(&[flow], seed, None);
     Ok(row(&[("hops", hops as f64), ("kbps", outcome.goodput_kbps)]))
 }

@@ -129,6 +129,7 @@ fn flow(flow: &Flow) -> String {
     let bits = match flow.kind {
         Kind::Tcp => 0,
         Kind::Udp { bits_per_second } => bits_per_second,
+        Kind::Cbr { .. } | Kind::Vbr { .. } | Kind::Ssh => unreachable!("all cases are saturated"),
     };
     format!("{{{}, {}, {starts}, {bits}}}, ", flow.from, flow.to)
 }

@@ -207,6 +207,9 @@ fn tiles(run: &RunResult) -> Markup {
         (tile("Hits", &text::percent(run.hit_share()), "of the transfers, by routers that are not the gateway"))
         (tile("Network load", &text::number(radio.packets_per_file), "packets per file, at all hops"))
         (tile("Airtime", &text::with_unit(Some(radio.airtime_seconds), "s"), &frames))
+        @if let Some(lost) = radio.lost_above_mac {
+            (tile("Lost above the MAC", &text::grouped(lost), "packets, after they were acknowledged"))
+        }
         (tile("The run took", &text::with_unit(Some(run.wall_seconds), "s"), &lateness(run)))
     }
 }

@@ -20,6 +20,7 @@ use super::outside::Outside;
 use super::{EventSink, HTTP_PORT, Router, Settings, StoreSize, way};
 use crate::hosts::content::Source;
 use crate::hosts::{BEGIN, Browser, Client, Files, Origin};
+use crate::losses::AboveMac;
 use crate::net::{self, Host, Interface, Packet};
 use crate::scenario::{self, Intercepts, Scenario, Traffic};
 use crate::world::{AIR, Program, Routes, Tap, Wire, World, address};
@@ -164,6 +165,7 @@ impl<'a> Mesh<'a> {
         let stations = stations.collect::<Result<_, RunError>>()?;
         let mut world = World::new(radio, links, routes, seed, stations);
         world.set_link_planes(&scenario.plane);
+        world.lose_above_mac(AboveMac::new(scenario.loss_above_mac, count, seed));
         lie(&mut world, &scenario.liars);
         if let Some(changes) = &scenario.changes {
             world.change(changes.clone(), scenario.links.clone(), seed);

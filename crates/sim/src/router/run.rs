@@ -155,6 +155,7 @@ impl Mesh<'_> {
             from_origin,
             to_origin,
             ip_packets: self.world.counters().packets_sent,
+            lost_above_mac: self.world.counters().drops.above_mac,
             units_cut: self.report_of_gateway().units_cut,
             at: self.world.now(),
         }
@@ -167,6 +168,7 @@ pub(super) struct Snapshot {
     from_origin: u64,
     to_origin: u64,
     ip_packets: u64,
+    lost_above_mac: u64,
     units_cut: u64,
     at: Instant,
 }
@@ -235,6 +237,8 @@ pub(super) fn result(
             control_frames: sum(|report| report.control_frames),
             airtime_seconds: sum(|report| report.airtime.as_nanos() as u64) as f64 / 1e9,
             packets_per_file: packets as f64 / transfers.len().max(1) as f64,
+            lost_above_mac: (scenario.loss_above_mac > 0.0)
+                .then(|| after.lost_above_mac - before.lost_above_mac),
             routing_packets: 0,
             late_ms_p99: 0.0,
         },

@@ -7,6 +7,7 @@ use radio::Links;
 use super::changes::{Changes, Ways};
 use super::choice::{Choice as _, mbps, rates};
 use super::file::{File, Route};
+use super::flows::{self, ListedFlow};
 use super::key::{Layout, Settings};
 use super::problem::{ScenarioError, advice, quote};
 use super::signals::Signals;
@@ -77,10 +78,15 @@ impl<'a> Builder<'a> {
 
     fn scenario(mut self, name: &str) -> Result<Scenario, ScenarioError> {
         let trace = self.trace()?;
-        let receivers = self.receivers(&trace)?;
+        let flows = self.flows()?;
+        let receivers = match self.file.settings.traffic {
+            Traffic::Flows => once_each(flows.iter().map(|it| it.to)),
+            _ => self.receivers(&trace)?,
+        };
         self.check_gateway(&receivers)?;
         let tree = self.tree()?;
-        self.check_reach(&tree, &receivers)?;
+        let senders = flows.iter().map(|it| it.from);
+        self.check_reach(&tree, &once_each(receivers.iter().copied().chain(senders)))?;
         let changes = self.changes(&tree)?;
         let workload = workload(&self.file.settings, trace);
         let uplink = Uplink::of(&self.file.settings.uplink)
@@ -114,6 +120,7 @@ impl<'a> Builder<'a> {
                 ..radio::Config::default()
             },
             range_m: settings.range_m,
+            loss_above_mac: settings.loss_above_mac,
             gateway: self.gateway,
             receivers,
             changes,
@@ -128,6 +135,7 @@ impl<'a> Builder<'a> {
             workload,
             changed: settings.changed,
             load: load(settings),
+            flows,
             browsing: browsing(settings),
             tcp: tcp(settings),
             keys: settings.keys(self.file.layout),
@@ -140,13 +148,13 @@ impl<'a> Builder<'a> {
 
     fn check_load(&self, workload: &Workload, receivers: usize) -> Result<(), ScenarioError> {
         let wrong = |text: &str| Err(ScenarioError::one(self.place, text));
-        let flows = receivers as u64 * self.file.settings.flows;
+        let flows = receivers as u64 * self.file.settings.load.flows;
         match self.file.settings.traffic {
             Traffic::Files => {}
             Traffic::Pages if self.file.settings.bytes_min > self.file.settings.bytes_max => {
                 return wrong("`bytes_min` is above `bytes_max`: lower it");
             }
-            Traffic::Fetches | Traffic::Pages => return Ok(()),
+            Traffic::Flows | Traffic::Fetches | Traffic::Pages => return Ok(()),
             Traffic::Tcp | Traffic::Udp if flows > FLOWS_MAX => {
                 return wrong(&format!(
                     "{receivers} receivers and `flows` make {flows} flows, more than {FLOWS_MAX}: \
@@ -193,17 +201,37 @@ impl<'a> Builder<'a> {
         wrong.unless(trace)
     }
 
+    /// The flows that `between` lists, if that is the traffic.
+    fn flows(&self) -> Result<Vec<ListedFlow>, ScenarioError> {
+        let settings = &self.file.settings;
+        if settings.traffic != Traffic::Flows {
+            return Ok(Vec::new());
+        }
+        let mut wrong = ScenarioError::default();
+        if !(1..=FLOWS_MAX as usize).contains(&settings.load.between.len()) {
+            let text = format!(
+                "`traffic` \"flows\" is of 1 to {FLOWS_MAX} flows, and `between` lists {}: list them, \
+                 like between = {}",
+                settings.load.between.len(),
+                flows::EXAMPLE
+            );
+            wrong.add(self.place, &text);
+        }
+        let mut listed = Vec::new();
+        for wish in &settings.load.between {
+            match wish.flow(|name| find(&self.routers, name)) {
+                Ok(flow) => listed.push(flow),
+                Err(text) => wrong.add(self.place, &text),
+            }
+        }
+        wrong.unless(listed)
+    }
+
     /// The routers that requests name; else the `receivers` key; else the last router of a chain, or all
     /// routers but the gateway, or the gateway if there is no other.
     fn receivers(&self, trace: &[Request]) -> Result<Vec<usize>, ScenarioError> {
         if !trace.is_empty() {
-            let mut receivers = Vec::new();
-            for request in trace {
-                if !receivers.contains(&request.receiver) {
-                    receivers.push(request.receiver);
-                }
-            }
-            return Ok(receivers);
+            return Ok(once_each(trace.iter().map(|it| it.receiver)));
         }
         let Some(names) = &self.file.settings.receivers else {
             return Ok(match self.file.layout {
@@ -232,10 +260,11 @@ impl<'a> Builder<'a> {
         wrong.unless(receivers)
     }
 
-    /// Flows and fetches come from the gateway, so it cannot receive them.
+    /// Flows and fetches come from the gateway unless they are listed, so it cannot receive them.
     fn check_gateway(&self, receivers: &[usize]) -> Result<(), ScenarioError> {
         let traffic = self.file.settings.traffic;
-        if traffic.is_of_origin() || !receivers.contains(&self.gateway) {
+        if traffic.is_of_origin() || traffic == Traffic::Flows || !receivers.contains(&self.gateway)
+        {
             return Ok(());
         }
         let (name, word) = (&self.routers[self.gateway].name, traffic.word());
@@ -353,14 +382,29 @@ impl<'a> Builder<'a> {
                 0 => String::new(),
                 others => format!(" (nor have {others} others)"),
             };
+            let list = match self.file.settings.traffic {
+                Traffic::Flows => "between",
+                _ => "receivers",
+            };
             let text = format!(
                 "router {name} has no route to the gateway {gateway}{others}: {cure}, or leave it \
-                 out of `receivers`"
+                 out of `{list}`"
             );
             wrong.add(self.place, &text);
         }
         wrong.unless(())
     }
+}
+
+/// Routers in their order, each only where it is named first.
+fn once_each(routers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut seen = Vec::new();
+    for router in routers {
+        if !seen.contains(&router) {
+            seen.push(router);
+        }
+    }
+    seen
 }
 
 fn check_rates(place: &str, settings: &Settings) -> Result<(), ScenarioError> {
@@ -402,14 +446,14 @@ fn chain(settings: &Settings) -> Vec<Router> {
 }
 
 fn workload(settings: &Settings, trace: Vec<Request>) -> Workload {
-    let is_staggered = settings.stagger_s > 0.0;
+    let is_staggered = settings.load.stagger_s > 0.0;
     Workload {
         bytes: settings.bytes,
         files: settings.files as usize,
         trace,
         rounds: settings.rounds as usize,
         order: settings.order,
-        stagger: is_staggered.then(|| Duration::from_secs_f64(settings.stagger_s)),
+        stagger: is_staggered.then(|| Duration::from_secs_f64(settings.load.stagger_s)),
     }
 }
 
@@ -423,7 +467,7 @@ fn browsing(settings: &Settings) -> Browsing {
         page_files: settings.page_files,
         think_s: settings.think_mean_s,
         think_sigma: settings.think_sigma,
-        lasts: Duration::from_secs_f64(settings.seconds),
+        lasts: Duration::from_secs_f64(settings.load.seconds),
         max_age_s: settings.max_age_s,
         store_bytes: settings.store_kb * 1024,
         access_bps: (settings.access_mbps * 1e6).round() as u64,
@@ -431,16 +475,17 @@ fn browsing(settings: &Settings) -> Browsing {
 }
 
 fn load(settings: &Settings) -> Load {
-    let offered_mbps = match settings.offered_mbps {
+    let offered_mbps = match settings.load.offered_mbps {
         0.0 => OFFERED_MBPS_MIN.max(mbps(settings.data) * OFFERED_SHARE),
         mbps => mbps,
     };
     Load {
-        lasts: Duration::from_secs_f64(settings.seconds),
-        flows: settings.flows as usize,
-        stagger: Duration::from_secs_f64(settings.stagger_s),
+        lasts: Duration::from_secs_f64(settings.load.seconds),
+        flows: settings.load.flows as usize,
+        stagger: Duration::from_secs_f64(settings.load.stagger_s),
         offered_bps: (offered_mbps * 1e6).round() as u64,
-        think: Duration::from_secs_f64(settings.think_s),
+        datagram_bytes: settings.load.datagram_bytes as usize,
+        think: Duration::from_secs_f64(settings.load.think_s),
     }
 }
 

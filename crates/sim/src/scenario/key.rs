@@ -12,11 +12,12 @@ use toml::de::DeValue;
 
 use super::changes::{Changing, CutWish};
 use super::choice::{Fading, Spreading, Word, mbps, rates};
+use super::flows::{self, FlowWish};
 use super::keys::{self, FILES};
 use super::metric::Metric;
 use super::plane::PlaneKeys;
 use super::problem::quote;
-use super::traffic::Traffic;
+use super::traffic::{LoadKeys, Traffic};
 use super::uplink::UplinkKeys;
 use super::variant::Variant;
 use super::workload::Order;
@@ -52,11 +53,7 @@ pub(super) struct Settings {
     pub store_kb: u64,
     pub access_mbps: f64,
     pub traffic: Traffic,
-    pub flows: u64,
-    pub seconds: f64,
-    pub offered_mbps: f64,
-    pub think_s: f64,
-    pub stagger_s: f64,
+    pub load: LoadKeys,
     pub metric: Metric,
     pub routing: Routing,
     pub congestion: Congestion,
@@ -77,6 +74,7 @@ pub(super) struct Settings {
     pub loss: f64,
     pub loss_exponent: f64,
     pub broadcast_loss_share: f64,
+    pub loss_above_mac: f64,
     pub overhear_m: f64,
     pub overhear_exponent: f64,
     pub overhear_spell_ms: f64,
@@ -126,11 +124,7 @@ impl Default for Settings {
             store_kb: 2048,
             access_mbps: 11.0,
             traffic: Traffic::Files,
-            flows: 1,
-            seconds: 30.0,
-            offered_mbps: 0.0,
-            think_s: 1.0,
-            stagger_s: 0.0,
+            load: LoadKeys::default(),
             metric: Metric::Hops,
             routing: Routing::Static,
             congestion: Congestion::Reno,
@@ -151,6 +145,7 @@ impl Default for Settings {
             loss: 0.0,
             loss_exponent: 2.0,
             broadcast_loss_share: 0.25,
+            loss_above_mac: 0.0,
             overhear_m: 0.0,
             overhear_exponent: 3.0,
             overhear_spell_ms: 0.0,
@@ -245,6 +240,7 @@ pub(super) enum Slot {
     Movers(Field<Vec<String>>),
     Requests(Field<Vec<Wish>>),
     Cuts(Field<Vec<CutWish>>),
+    Flows(Field<Vec<FlowWish>>),
 }
 
 /// The key of this name.
@@ -277,6 +273,14 @@ impl Spec {
             Slot::Movers(field) => put(each(value, |name| Some(name.to_owned())), field(to)),
             Slot::Requests(field) => put(each(value, wish), field(to)),
             Slot::Cuts(field) => put(each(value, CutWish::read), field(to)),
+            Slot::Flows(field) => match each(value, |text| Some(FlowWish::read(text))) {
+                Some(read) => {
+                    let read: Result<Vec<_>, _> = read.into_iter().collect();
+                    *field(to) = read.map_err(|text| format!("`{}` has {text}", self.name))?;
+                    Some(())
+                }
+                None => None,
+            },
         };
         taken.ok_or_else(|| {
             format!("`{}` must be {}, not {}", self.name, self.slot.form(), quote(raw))
@@ -306,6 +310,9 @@ impl Spec {
             }
             Slot::Cuts(field) => {
                 field(now).iter().map(CutWish::to_string).collect::<Vec<_>>().join(" ")
+            }
+            Slot::Flows(field) => {
+                field(now).iter().map(FlowWish::to_string).collect::<Vec<_>>().join(" ")
             }
         }
     }
@@ -343,6 +350,7 @@ impl Slot {
                 "a list of routers or links and seconds, like [\"3@10\", \"1:2@7.5\"] or \"3@10 1:2@7.5\""
                     .to_owned()
             }
+            Self::Flows(_) => format!("a list of flows, like {}", flows::EXAMPLE),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use super::key::{Layout, Slot, Spec};
 use super::traffic::Traffic;
 
+mod flows;
 mod link_plane;
 mod wired;
 
@@ -28,15 +29,22 @@ const ORIGIN: &[Traffic] = &[Traffic::Files, Traffic::Pages];
 const PAGES: &[Traffic] = &[Traffic::Pages];
 const TRANSFERS: &[Traffic] = &[Traffic::Files, Traffic::Fetches];
 const FLOWS: &[Traffic] = &[Traffic::Tcp, Traffic::Udp];
+/// Flows that are listed one by one.
+const LISTED: &[Traffic] = &[Traffic::Flows];
 const STAGGERED: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Udp];
-const TIMED: &[Traffic] = &[Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffic::Pages];
+const TIMED: &[Traffic] =
+    &[Traffic::Tcp, Traffic::Udp, Traffic::Flows, Traffic::Fetches, Traffic::Pages];
+/// Traffic from the origin or the gateway to some routers.
+const RECEIVED: &[Traffic] =
+    &[Traffic::Files, Traffic::Tcp, Traffic::Udp, Traffic::Fetches, Traffic::Pages];
 /// Every key, in the order in which reports list them.
 pub(super) fn all() -> impl Iterator<Item = &'static Spec> + Clone {
-    KEYS.iter().chain(&link_plane::KEYS).chain(&wired::KEYS)
+    let listed = flows::KEYS.iter().chain(&link_plane::KEYS);
+    KEYS.iter().chain(listed).chain(&wired::KEYS)
 }
 
-/// Every key but those of [`wired`].
-static KEYS: [Spec; 74] = [
+/// Every key but those of [`flows`] and [`wired`].
+static KEYS: [Spec; 75] = [
     Spec {
         name: "hops",
         meaning: "links from the gateway to the last router of a chain",
@@ -97,12 +105,12 @@ static KEYS: [Spec; 74] = [
         name: "receivers",
         meaning: "routers whose clients request files, or that flows and fetches go to, in this order",
         layouts: &[],
-        traffic: &[],
+        traffic: RECEIVED,
         slot: Slot::Routers(|it| &mut it.receivers),
     },
     Spec {
         name: "traffic",
-        meaning: "kind of traffic: \"files\" or \"pages\" of the origin; from the gateway, flows of \"tcp\" or \"udp\", or \"fetches\"",
+        meaning: "kind of traffic: \"files\" or \"pages\" of the origin; from the gateway, flows of \"tcp\" or \"udp\", or \"fetches\"; or \"flows\" between any routers",
         layouts: &[],
         traffic: &[],
         slot: Slot::Word(|it| &mut it.traffic),
@@ -112,28 +120,28 @@ static KEYS: [Spec; 74] = [
         meaning: "duration of a run, in seconds",
         layouts: &[],
         traffic: TIMED,
-        slot: Slot::Number(0.1..=86_400.0, |it| &mut it.seconds),
+        slot: Slot::Number(0.1..=86_400.0, |it| &mut it.load.seconds),
     },
     Spec {
         name: "flows",
         meaning: "flows to each receiver",
         layouts: &[],
         traffic: FLOWS,
-        slot: Slot::Whole(1..=1_000, |it| &mut it.flows),
+        slot: Slot::Whole(1..=1_000, |it| &mut it.load.flows),
     },
     Spec {
         name: "offered_mbps",
         meaning: "rate of each UDP flow's payload, in Mbit/s; 0: more than the air carries",
         layouts: &[],
         traffic: &[Traffic::Udp],
-        slot: Slot::Number(0.0..=1_000.0, |it| &mut it.offered_mbps),
+        slot: Slot::Number(0.0..=1_000.0, |it| &mut it.load.offered_mbps),
     },
     Spec {
         name: "think_s",
         meaning: "mean think time from the end of a fetch to the next, exponentially distributed, in seconds",
         layouts: &[],
         traffic: &[Traffic::Fetches],
-        slot: Slot::Number(0.0..=86_400.0, |it| &mut it.think_s),
+        slot: Slot::Number(0.0..=86_400.0, |it| &mut it.load.think_s),
     },
     Spec {
         name: "requests",
@@ -259,7 +267,7 @@ static KEYS: [Spec; 74] = [
         meaning: "seconds from the start of one transfer or flow to the start of the next; 0: each transfer starts when the one before has ended, flows start together",
         layouts: &[],
         traffic: STAGGERED,
-        slot: Slot::Number(0.0..=STAGGER_S_MAX, |it| &mut it.stagger_s),
+        slot: Slot::Number(0.0..=STAGGER_S_MAX, |it| &mut it.load.stagger_s),
     },
     Spec {
         name: "routing",
@@ -498,6 +506,13 @@ static KEYS: [Spec; 74] = [
         layouts: &[],
         traffic: &[],
         slot: Slot::Number(0.0..=1.0, |it| &mut it.broadcast_loss_share),
+    },
+    Spec {
+        name: "loss_above_mac",
+        meaning: "probability that a router loses a packet that its MAC has received for it and acknowledged; others still overhear it",
+        layouts: &[],
+        traffic: &[],
+        slot: Slot::Number(0.0..=0.99, |it| &mut it.loss_above_mac),
     },
     Spec {
         name: "overhear_m",

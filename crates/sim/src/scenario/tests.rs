@@ -191,6 +191,53 @@ fn requests_may_be_written_one_by_one() {
 }
 
 #[test]
+fn flows_are_listed_between_any_routers() {
+    let listed = [("traffic", "flows"), ("between", "b:g a:b:cbr@2:1:9 b:a:ssh")];
+    let scenario = load(THREE, &listed).unwrap();
+    let ends: Vec<_> = scenario.flows.iter().map(|it| (it.from, it.to)).collect();
+    assert_eq!(
+        (ends, scenario.receivers.as_slice()),
+        (vec![(2, 0), (1, 2), (2, 1)], &[0, 2, 1][..])
+    );
+    assert_eq!(value(&scenario, "between"), Some("b:g:tcp:0 a:b:cbr@2:1:9 b:a:ssh:0"));
+    assert_eq!(
+        (value(&scenario, "receivers"), value(&scenario, "datagram_bytes")),
+        (None, Some("1460"))
+    );
+    let [traffic, _] = listed;
+    for (more, expected) in [
+        (
+            &[][..],
+            "is of 1 to 10000 flows, and `between` lists 0: list them, like between = [\"0:8\"",
+        ),
+        (&[("between", "g:x")], "`between` names an unknown router `x`: known here: g, a, b"),
+        (&[("between", "a:a")], "`between` has a:a:tcp:0, from a router to itself"),
+        (&[("between", "g:a:cbr")], "`between` has \"g:a:cbr\": cbr needs a rate"),
+        (&[("between", "3")], "`between` has \"3\": a flow is FROM:TO"),
+        (&[("between", "true")], "`between` must be a list of flows, like [\"0:8\""),
+        (&[("between", "g:a"), ("receivers", "a")], "`receivers` is for `traffic` \"files\" or "),
+        (&[("between", "g:a"), ("datagram_bytes", "15")], "a whole number from 16 to 1472"),
+    ] {
+        let text = complaint(THREE, &[&[traffic], more].concat());
+        assert!(text.contains(expected), "{text}");
+    }
+    let apart = THREE.replace("[400, 0.5]", "[900, 0]").replace("g a b", "g a");
+    let text = complaint(&apart, &[traffic, ("between", "b:a")]);
+    assert!(
+        text.contains("router b has no route to the gateway g")
+            && text.ends_with("out of `between`")
+    );
+}
+
+#[test]
+fn packets_are_lost_above_the_mac_if_the_key_says_so() {
+    let lost = |settings| load(THREE, settings).unwrap().loss_above_mac;
+    assert_eq!((lost(&[]), lost(&[("loss_above_mac", "0.05")])), (0.0, 0.05));
+    let text = complaint(THREE, &[("loss_above_mac", "1")]);
+    assert!(text.contains("`loss_above_mac` must be a number from 0 to 0.99, not 1"), "{text}");
+}
+
+#[test]
 fn clients_may_be_behind_the_gateway() {
     let scenario = load(THREE, &[("receivers", "b g")]).unwrap();
     assert_eq!((scenario.receivers.as_slice(), scenario.hops(0)), (&[2, 0][..], 0));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::choice::Choice;
+use super::flows::FlowWish;
 
 /// The kind of traffic in the mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Traffic {
     Tcp,
     /// A UDP flow from the gateway to each receiver at a constant rate.
     Udp,
+    /// Flows between any routers, listed one by one: [`ListedFlow`](super::ListedFlow).
+    Flows,
     /// Each receiver fetches a file from the gateway over TCP, thinks, and fetches again.
     Fetches,
     /// Clients read pages of the origin's files: [`Browsing`](super::Browsing).
@@ -24,7 +27,7 @@ impl Traffic {
     pub fn is_of_origin(self) -> bool {
         match self {
             Self::Files | Self::Pages => true,
-            Self::Tcp | Self::Udp | Self::Fetches => false,
+            Self::Tcp | Self::Udp | Self::Flows | Self::Fetches => false,
         }
     }
 }
@@ -34,9 +37,36 @@ impl Choice for Traffic {
         (Self::Files, "files"),
         (Self::Tcp, "tcp"),
         (Self::Udp, "udp"),
+        (Self::Flows, "flows"),
         (Self::Fetches, "fetches"),
         (Self::Pages, "pages"),
     ];
+}
+
+/// The values of the keys about flows, fetches and their times.
+#[derive(Clone, Debug)]
+pub(super) struct LoadKeys {
+    pub seconds: f64,
+    pub flows: u64,
+    pub between: Vec<FlowWish>,
+    pub datagram_bytes: u64,
+    pub offered_mbps: f64,
+    pub think_s: f64,
+    pub stagger_s: f64,
+}
+
+impl Default for LoadKeys {
+    fn default() -> Self {
+        Self {
+            seconds: 30.0,
+            flows: 1,
+            between: Vec::new(),
+            datagram_bytes: 1460,
+            offered_mbps: 0.0,
+            think_s: 1.0,
+            stagger_s: 0.0,
+        }
+    }
 }
 
 /// The flows or fetches of traffic that lasts until the run ends.
@@ -50,6 +80,8 @@ pub struct Load {
     pub stagger: Duration,
     /// Rate of each UDP flow, in bits of payload per second.
     pub offered_bps: u64,
+    /// Payload of a full packet of a listed flow over UDP, in bytes.
+    pub datagram_bytes: usize,
     /// Mean think time from the end of a fetch to the next; the distribution is exponential.
     pub think: Duration,
 }

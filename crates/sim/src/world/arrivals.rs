@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use wire::Instant;
 
+use super::times::Times;
+
 /// The delay variation of a flow: |(t1 - t2) - (t2 - t3)|, where t1, t2 and t3 are the arrival times of three
 /// consecutive packets (WINE, section 5.1).
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
     last: Option<Instant>,
     gap: Option<Duration>,
-    sum: Duration,
-    count: u32,
+    variations: Times,
 }
 
 impl Arrivals {
@@ -20,14 +21,13 @@ impl Arrivals {
         let Some(last) = self.last.replace(now) else { return };
         let gap = now - last;
         if let Some(before) = self.gap.replace(gap) {
-            self.sum += gap.abs_diff(before);
-            self.count += 1;
+            self.variations.record(gap.abs_diff(before));
         }
     }
 
-    /// The sum of all variations, and their number.
-    pub fn variation(&self) -> (Duration, u32) {
-        (self.sum, self.count)
+    /// All variations.
+    pub fn variations(&self) -> &Times {
+        &self.variations
     }
 }
 
@@ -42,7 +42,9 @@ mod tests {
             [(10, (0, 0)), (20, (0, 0)), (30, (0, 1)), (45, (5, 2)), (50, (15, 3))]
         {
             arrivals.add(Instant::from_nanos(ms * 1_000_000));
-            assert_eq!(arrivals.variation(), (Duration::from_millis(expected.0), expected.1));
+            let variations = arrivals.variations();
+            let sum = Duration::from_millis(expected.0);
+            assert_eq!((variations.sum(), variations.count()), (sum, expected.1));
         }
     }
 }

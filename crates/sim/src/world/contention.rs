@@ -84,11 +84,12 @@ fn case(
         links,
         changes: None,
         plane: Plane::default(),
+        loss_above_mac: 0.0,
         tcp: tcp::Config::default(),
         names: (0..places_m.len()).map(|it| it.to_string()).collect(),
         lasts,
     };
     let starts = Instant::ZERO;
-    let flow = |(from, to)| Flow { from, to, starts, kind: SATURATED };
+    let flow = |(from, to)| Flow { from, to, starts, ends: None, kind: SATURATED };
     Case { setup, flows: flows.into_iter().map(flow).collect() }
 }

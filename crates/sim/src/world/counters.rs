@@ -15,6 +15,8 @@ pub struct Drops {
     pub wires: u64,
     /// There was no route to the destination.
     pub no_route: u64,
+    /// A station lost it above its MAC, which had acknowledged it (`loss_above_mac`).
+    pub above_mac: u64,
 }
 
 /// Counters, which only grow.

@@ -7,13 +7,15 @@ use radio::Links;
 use wire::Instant;
 
 use super::fetches::{self, Client, Fetcher, Server};
+use super::flow_outcome::{FlowOutcome, kbps};
 use super::flows::{self, Flow, Kind};
 use super::outcome::{Fetches, LinkPlane, Outcome};
 use super::times::Times;
 use super::{Program, Routes, Tap, World, address};
+use crate::losses::AboveMac;
 use crate::net::tcp::{self, End};
 use crate::net::{self, Host};
-use crate::scenario::{self, Changes, Plane, Scenario, Traffic};
+use crate::scenario::{self, Changes, FlowKind, ListedFlow, Load, Plane, Scenario, Traffic};
 
 /// Numbers of the streams that derive the seeds of hosts and clients from a run's seed.
 const HOSTS: u16 = 1;
@@ -42,6 +44,8 @@ pub struct Setup {
     pub routes: Routes,
     /// The engines under IP.
     pub plane: Plane,
+    /// The probability that a station loses a packet above its MAC.
+    pub loss_above_mac: f64,
     /// TCP settings of the machines.
     pub tcp: tcp::Config,
     /// The machines' names for error messages.
@@ -59,6 +63,7 @@ impl Setup {
             changes: scenario.changes.clone(),
             routes: Routes::of(scenario),
             plane: scenario.plane.clone(),
+            loss_above_mac: scenario.loss_above_mac,
             tcp: scenario.tcp,
             names: scenario.routers.iter().map(|router| router.name.clone()).collect(),
             lasts: scenario.load.lasts,
@@ -74,6 +79,7 @@ impl Setup {
         let (radio, links, routes) = (self.radio.clone(), self.links.clone(), self.routes.clone());
         let mut world = World::new(radio, links, routes, seed, machines.collect());
         world.set_link_planes(&self.plane);
+        world.lose_above_mac(AboveMac::new(self.loss_above_mac, self.links.stations(), seed));
         if let Some(changes) = &self.changes {
             world.change(changes.clone(), self.links.clone(), seed);
         }
@@ -83,21 +89,20 @@ impl Setup {
     /// Runs flows.
     pub fn run_flows(&self, flows: &[Flow], seed: u64, watch: Option<Box<dyn Tap>>) -> Outcome {
         let moved = flows::out_of_step(flows, scenario::seed(seed, 0, FLOWS));
-        let mut world = self.world(seed, flows::endpoints(self.links.stations(), &moved));
+        let endpoints = flows::endpoints(self.links.stations(), &moved, seed);
+        let mut world = self.world(seed, endpoints);
         watch.into_iter().for_each(|it| world.watch(it));
         world.run(Instant::ZERO + self.lasts);
         let mut outcome = self.common(&world, seed);
-        outcome.flow_kbps = vec![0.0; flows.len()];
+        outcome.flows = self.flow_outcomes(flows, &world);
+        outcome.flow_kbps = outcome.flows.iter().map(|it| kbps(it.bytes, self.lasts)).collect();
+        outcome.goodput_kbps = outcome.flow_kbps.iter().sum();
         let (mut variation, mut variations) = (Duration::ZERO, 0);
         for sink in world.programs().flat_map(flows::Endpoint::sinks) {
-            outcome.flow_kbps[sink.number] = kbps(sink.bytes, self.lasts);
-            let (sum, count) = sink.arrivals.variation();
-            variation += sum;
-            variations += count;
+            variation += sink.arrivals.variations().sum();
+            variations += sink.arrivals.variations().count();
         }
-        outcome.goodput_kbps = outcome.flow_kbps.iter().sum();
-        let mean_ms = variation.as_secs_f64() * 1e3 / f64::from(variations.max(1));
-        outcome.delay_variation_ms = Some(mean_ms);
+        outcome.delay_variation_ms = Some(variation.as_secs_f64() * 1e3 / variations.max(1) as f64);
         let mut ended = vec![None; flows.len()];
         for (number, end) in world.programs().flat_map(flows::Endpoint::ended) {
             ended[number] = Some(end);
@@ -106,9 +111,11 @@ impl Setup {
         // A flow that has just begun is not expected to have delivered data yet.
         let enough = FLOW_MIN.min(self.lasts);
         for (number, flow) in flows.iter().enumerate() {
-            let had = world.now() - flow.starts;
+            let had = flow.lasted(world.now());
             let silent = outcome.flow_kbps[number] == 0.0;
             let why = match ended[number] {
+                // A flow with an end closes its connection there.
+                Some(End::Done) if flow.ends.is_some() && !silent => continue,
                 Some(end) => words(end),
                 None if had == Duration::ZERO => "it never began, as the run was over",
                 None if silent && had >= enough => "nothing arrived",
@@ -121,6 +128,22 @@ impl Setup {
             outcome.failed.push(format!("flow {} from {from} to {to}: {why}{cause}", number + 1));
         }
         outcome
+    }
+
+    /// What each flow has achieved so far.
+    fn flow_outcomes(&self, flows: &[Flow], world: &World<flows::Endpoint>) -> Vec<FlowOutcome> {
+        let (mut sources, mut sinks) = (vec![None; flows.len()], vec![None; flows.len()]);
+        for endpoint in world.programs() {
+            endpoint.sources().iter().for_each(|it| sources[it.number] = Some(it));
+            endpoint.sinks().iter().for_each(|it| sinks[it.number] = Some(it));
+        }
+        let ends = sources.into_iter().zip(sinks).map(|(source, sink)| source.zip(sink));
+        let each = flows.iter().zip(ends.flatten());
+        let names = |flow: &Flow| [flow.from, flow.to].map(|it| self.names[it].as_str());
+        each.map(|(flow, (source, sink))| {
+            FlowOutcome::of(flow, names(flow), source, sink, world.now())
+        })
+        .collect()
     }
 
     /// Runs fetches of some machines from a server.
@@ -180,6 +203,7 @@ impl Setup {
             queue_drops: drops.queue_source + drops.queue_relays,
             queue_drops_source: drops.queue_source,
             queue_drops_relays: drops.queue_relays,
+            above_mac_drops: (self.loss_above_mac > 0.0).then_some(drops.above_mac),
             expired: world.expired(),
             data_frames: total.data_frames,
             data_fail_share: total.data_frames_failed as f64 / total.data_frames.max(1) as f64,
@@ -257,7 +281,12 @@ pub fn run(scenario: &Scenario, seed: u64, watch: Option<Box<dyn Tap>>) -> Optio
     let setup = Setup::of(scenario);
     match scenario.traffic {
         Traffic::Files | Traffic::Pages => None,
-        Traffic::Tcp | Traffic::Udp => Some(setup.run_flows(&flows_of(scenario), seed, watch)),
+        Traffic::Tcp | Traffic::Udp => {
+            // Flows that differ only in their receivers, and may be thousands, are not listed.
+            let outcome = setup.run_flows(&flows_of(scenario), seed, watch);
+            Some(Outcome { flows: Vec::new(), ..outcome })
+        }
+        Traffic::Flows => Some(setup.run_flows(&flows_of(scenario), seed, watch)),
         Traffic::Fetches => {
             let fetching = Fetching {
                 server: scenario.gateway,
@@ -270,23 +299,34 @@ pub fn run(scenario: &Scenario, seed: u64, watch: Option<Box<dyn Tap>>) -> Optio
     }
 }
 
-/// A scenario's flows: from the gateway to each receiver, started one after the other.
+/// A scenario's flows: those that it lists; else from the gateway to each receiver, started one after the other.
 pub fn flows_of(scenario: &Scenario) -> Vec<Flow> {
     let load = &scenario.load;
     let kind = match scenario.traffic {
+        Traffic::Flows => return scenario.flows.iter().map(|it| listed(it, load)).collect(),
         Traffic::Udp => Kind::Udp { bits_per_second: load.offered_bps },
         _ => Kind::Tcp,
     };
     let receivers = (0..load.flows).flat_map(|_| scenario.receivers.iter().copied());
     let flow = |(number, to): (usize, usize)| {
         let starts = Instant::ZERO + load.stagger.saturating_mul(number as u32);
-        Flow { from: scenario.gateway, to, starts, kind }
+        Flow { from: scenario.gateway, to, starts, ends: None, kind }
     };
     receivers.enumerate().map(flow).collect()
 }
 
-fn kbps(bytes: u64, lasts: Duration) -> f64 {
-    bytes as f64 * 8.0 / lasts.as_secs_f64() / 1e3
+/// A flow that a scenario lists.
+fn listed(flow: &ListedFlow, load: &Load) -> Flow {
+    let bytes = load.datagram_bytes;
+    let kind = match flow.kind {
+        FlowKind::Tcp => Kind::Tcp,
+        FlowKind::Cbr { bits_per_second } => Kind::Cbr { bits_per_second, bytes },
+        FlowKind::Vbr { bits_per_second } => Kind::Vbr { bits_per_second, bytes },
+        FlowKind::Ssh => Kind::Ssh,
+    };
+    let at = |after: Duration| Instant::ZERO + after;
+    let (starts, ends) = (at(flow.starts), flow.ends.map(at));
+    Flow { from: flow.from, to: flow.to, starts, ends, kind }
 }
 
 fn words(end: End) -> &'static str {

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
+use rand_xoshiro::rand_core::SeedableRng as _;
 use wire::Instant;
 
 use super::Program;
+use super::draws::exponential;
 use super::times::Times;
 use crate::net::tcp::End;
 use crate::net::{Event, Host, SocketId};
@@ -250,11 +251,4 @@ impl Program for Fetcher {
             Self::Idle | Self::Server(_) => None,
         }
     }
-}
-
-/// An exponentially distributed time of this mean. It uses `libm`, so that it is the same on every machine.
-fn exponential(chance: &mut Xoshiro256PlusPlus, mean: Duration) -> Duration {
-    // A number above 0 and up to 1, made from 53 bits.
-    let uniform = ((chance.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-    mean.mul_f64(-libm::log(uniform))
 }

@@ -1,27 +1,40 @@
-//! Saturated flows over TCP, or over UDP at a constant rate.
+//! Flows over TCP and UDP: saturated, at a constant rate, like a video, or like a session of ssh.
 //!
 //! *What this is:* [`Endpoint`], the program of a machine that sends and receives flows. *Who calls it:*
-//! `experiment.rs`, and code that measures contention in a world of its own.
+//! `experiment.rs`, and code that measures contention in a world of its own. *Where to start:* [`Flow`], then
+//! `flows/source.rs`, the sending end, and `flows/sink.rs`, the receiving end.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use bytes::Bytes;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 use wire::Instant;
 
-use super::arrivals::Arrivals;
 use super::{Program, address};
 use crate::net::tcp::End;
 use crate::net::{Event, Host, SocketId};
+use crate::scenario;
 
-/// Payload of a UDP packet, in bytes.
+mod shell;
+mod sink;
+mod source;
+mod stamp;
+mod video;
+
+pub use sink::Sink;
+pub use source::Source;
+pub use stamp::STAMP_BYTES;
+
+/// Payload of a UDP packet of [`Kind::Udp`], in bytes.
 pub const DATAGRAM_BYTES: usize = 1460;
 
 /// The first flow's port at its receiver; each flow has its own.
 const PORT: u16 = 5001;
+/// Number of the flows' random streams among those of a seed. Changing it changes runs.
+const FLOW: u16 = 7;
 /// The content of flows.
 static NOTHING: [u8; 65_536] = [0; 65_536];
 
@@ -34,33 +47,90 @@ pub struct Flow {
     pub to: usize,
     /// When it begins.
     pub starts: Instant,
-    /// Over TCP or UDP.
+    /// When it ends: from then on nothing more is sent but what a TCP connection has taken before. `None`:
+    /// with the run.
+    pub ends: Option<Instant>,
+    /// What it sends, and over which transport.
     pub kind: Kind,
 }
 
-/// The transport of a flow.
+/// What a flow sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A TCP connection whose sender never runs out of data.
     Tcp,
-    /// UDP packets of [`DATAGRAM_BYTES`] at a constant rate.
+    /// UDP packets of [`DATAGRAM_BYTES`] at a constant rate. They contain nothing.
     Udp {
         /// Rate of payload, in bits per second.
         bits_per_second: u64,
     },
+    /// UDP packets at a constant rate, numbered, so that delays can be measured.
+    Cbr {
+        /// Rate of payload, in bits per second.
+        bits_per_second: u64,
+        /// Payload of a packet, in bytes, at least [`STAMP_BYTES`].
+        bytes: usize,
+    },
+    /// A coded video: each of its frames is sent at once, in numbered UDP packets.
+    Vbr {
+        /// Mean rate of payload, in bits per second.
+        bits_per_second: u64,
+        /// Payload of a full packet, in bytes, at least [`STAMP_BYTES`].
+        bytes: usize,
+    },
+    /// Key strokes over TCP, which the other end echoes, with output now and then.
+    Ssh,
 }
 
-/// If a machine sends several UDP flows, each starts up to a packet's interval later, drawn by the seed. In
-/// step, the first flow would find room in the queue each time, and the others hardly ever.
+impl Flow {
+    /// When it ended in a run that lasted until `over`.
+    pub(super) fn ended_at(&self, over: Instant) -> Instant {
+        self.ends.map_or(over, |ends| ends.min(over))
+    }
+
+    /// How long it lasted in a run until `over`.
+    pub(super) fn lasted(&self, over: Instant) -> Duration {
+        self.ended_at(over) - self.starts.min(over)
+    }
+}
+
+impl Kind {
+    /// Time from one packet or frame to the next; `None` for kinds over TCP.
+    fn interval(self) -> Option<Duration> {
+        let nanos = match self {
+            Self::Tcp | Self::Ssh => return None,
+            Self::Vbr { .. } => return Some(video::INTERVAL),
+            Self::Udp { bits_per_second } => interval_nanos(1, DATAGRAM_BYTES, bits_per_second),
+            Self::Cbr { bits_per_second, bytes } => interval_nanos(1, bytes, bits_per_second),
+        };
+        Some(Duration::from_nanos(nanos.unwrap_or(0)))
+    }
+}
+
+/// The kind with its rate in Mbit/s, like `cbr@2.66`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mbps = |bits_per_second: &u64| *bits_per_second as f64 / 1e6;
+        match self {
+            Self::Tcp => f.write_str("tcp"),
+            Self::Ssh => f.write_str("ssh"),
+            Self::Udp { bits_per_second } => write!(f, "udp@{}", mbps(bits_per_second)),
+            Self::Cbr { bits_per_second, .. } => write!(f, "cbr@{}", mbps(bits_per_second)),
+            Self::Vbr { bits_per_second, .. } => write!(f, "vbr@{}", mbps(bits_per_second)),
+        }
+    }
+}
+
+/// If a machine sends several UDP flows, each starts up to a packet's or a frame's interval later, drawn by the
+/// seed. In step, the first flow would find room in the queue each time, and the others hardly ever.
 pub(super) fn out_of_step(flows: &[Flow], seed: u64) -> Vec<Flow> {
-    let is_udp = |flow: &Flow| matches!(flow.kind, Kind::Udp { .. });
     let mut udp_from = BTreeMap::new();
-    flows.iter().filter(|it| is_udp(it)).for_each(|it| *udp_from.entry(it.from).or_insert(0) += 1);
+    let udp = flows.iter().filter(|it| it.kind.interval().is_some());
+    udp.for_each(|it| *udp_from.entry(it.from).or_insert(0) += 1);
     let mut chance = SplitMix64::seed_from_u64(seed);
-    let mut late = |flow: &Flow| match flow.kind {
-        Kind::Udp { bits_per_second } if udp_from[&flow.from] > 1 => {
-            let interval = interval_nanos(1, bits_per_second).unwrap_or(0);
-            let nanos = (u128::from(chance.next_u64()) * u128::from(interval)) >> 64;
+    let mut late = |flow: &Flow| match flow.kind.interval() {
+        Some(interval) if udp_from[&flow.from] > 1 => {
+            let nanos = (u128::from(chance.next_u64()) * interval.as_nanos()) >> 64;
             Duration::from_nanos(nanos as u64)
         }
         _ => Duration::ZERO,
@@ -69,8 +139,8 @@ pub(super) fn out_of_step(flows: &[Flow], seed: u64) -> Vec<Flow> {
 }
 
 /// How long this many UDP packets last.
-fn interval_nanos(packets: u64, bits_per_second: u64) -> Option<u64> {
-    let bits = u128::from(packets) * 8 * DATAGRAM_BYTES as u128;
+fn interval_nanos(packets: u64, bytes: usize, bits_per_second: u64) -> Option<u64> {
+    let bits = u128::from(packets) * 8 * bytes as u128;
     u64::try_from(bits * 1_000_000_000 / u128::from(bits_per_second.max(1))).ok()
 }
 
@@ -83,64 +153,31 @@ pub struct Endpoint {
     due: Option<Instant>,
 }
 
-#[derive(Debug)]
-struct Source {
-    to: SocketAddrV4,
-    flow: Flow,
-    /// Number of UDP packets sent; for TCP 1 once the connection has begun.
-    sent: u64,
-    socket: Option<SocketId>,
-    number: usize,
-    /// How the connection ended, if it has.
-    ended: Option<End>,
-}
-
-/// The receiving end of a flow.
-#[derive(Debug)]
-pub struct Sink {
-    /// The flow's index in the list of flows.
-    pub number: usize,
-    /// Bytes of payload received.
-    pub bytes: u64,
-    /// Arrival times.
-    pub arrivals: Arrivals,
-    port: u16,
-    socket: Option<SocketId>,
-    is_tcp: bool,
-}
-
-/// The endpoints of these flows on `machines` machines, by machine.
+/// The endpoints of these flows on `machines` machines, by machine. `seed` is the run's: frames of videos and
+/// key strokes are drawn by it.
 ///
 /// # Panics
 ///
 /// If there are more flows than ports, or a flow names a machine that does not exist.
-pub fn endpoints(machines: usize, flows: &[Flow]) -> Vec<Endpoint> {
+pub fn endpoints(machines: usize, flows: &[Flow], seed: u64) -> Vec<Endpoint> {
     let mut endpoints: Vec<_> = (0..machines).map(|_| Endpoint::default()).collect();
     for (number, flow) in flows.iter().enumerate() {
         let port = u16::try_from(number).ok().and_then(|it| PORT.checked_add(it));
         let port = port.expect("each flow has a port");
         let to = SocketAddrV4::new(address(flow.to), port);
-        endpoints[flow.from].sources.push(Source {
-            to,
-            flow: *flow,
-            sent: 0,
-            socket: None,
-            number,
-            ended: None,
-        });
-        endpoints[flow.to].sinks.push(Sink {
-            number,
-            bytes: 0,
-            arrivals: Arrivals::default(),
-            port,
-            socket: None,
-            is_tcp: flow.kind == Kind::Tcp,
-        });
+        let seed = scenario::seed(seed, number, FLOW);
+        endpoints[flow.from].sources.push(Source::new(number, to, *flow, seed));
+        endpoints[flow.to].sinks.push(Sink::new(number, port, flow, seed));
     }
     endpoints
 }
 
 impl Endpoint {
+    /// The sending ends of flows from this machine.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
     /// The receiving ends of flows to this machine.
     pub fn sinks(&self) -> &[Sink] {
         &self.sinks
@@ -155,87 +192,63 @@ impl Endpoint {
         self.due = self.sources.iter().filter_map(Source::due).min();
     }
 
-    fn fill(&mut self, now: Instant, host: &mut Host, id: SocketId) {
-        if self.sources.iter().any(|it| it.socket == Some(id)) {
-            let mut data = Bytes::from_static(&NOTHING);
-            while host.write(now, id, &mut data) > 0 {
-                data = Bytes::from_static(&NOTHING);
-            }
-        }
+    fn source(&mut self, id: SocketId) -> Option<&mut Source> {
+        self.sources.iter_mut().find(|it| it.has(id))
     }
 
-    fn read(&mut self, now: Instant, host: &mut Host, id: SocketId) {
-        let Some(sink) = self.sinks.iter_mut().find(|it| it.socket == Some(id)) else { return };
-        let before = sink.bytes;
-        while let Some(data) = host.read(now, id, usize::MAX) {
-            sink.bytes += data.len() as u64;
-        }
-        if sink.bytes > before {
-            sink.arrivals.add(now);
-        }
+    fn sink(&mut self, id: SocketId) -> Option<&mut Sink> {
+        self.sinks.iter_mut().find(|it| it.has(id))
     }
 }
 
 impl Program for Endpoint {
     fn start(&mut self, _now: Instant, host: &mut Host) {
-        for sink in &self.sinks {
-            if sink.is_tcp { host.listen(sink.port) } else { host.listen_datagrams(sink.port) }
-        }
+        self.sinks.iter().for_each(|it| it.listen(host));
         self.plan();
     }
 
     fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event) {
         match event {
-            Event::Connected(id) | Event::Writable(id) => self.fill(now, host, id),
+            Event::Connected(id) => {
+                self.source(id).into_iter().for_each(|it| it.begin(now, host, id));
+                self.plan();
+            }
+            Event::Writable(id) => match self.source(id) {
+                Some(source) => source.fill(now, host, id),
+                None => self.sink(id).into_iter().for_each(|it| it.write(now, host, id)),
+            },
             Event::Accepted { id, local, .. } => {
                 let sink = self.sinks.iter_mut().find(|it| it.port == local.port());
-                sink.into_iter().for_each(|it| it.socket = Some(id));
+                sink.into_iter().for_each(|it| it.accept(host, id));
             }
-            Event::Readable(id) => self.read(now, host, id),
-            Event::PeerClosed(id) => host.close(now, id),
+            Event::Readable(id) => match self.sink(id) {
+                Some(sink) => sink.read(now, host, id),
+                None => self.source(id).into_iter().for_each(|it| it.read(now, host, id)),
+            },
+            Event::PeerClosed(id) => match self.sink(id) {
+                Some(sink) => sink.end(now, host, id),
+                None => host.close(now, id),
+            },
             Event::Closed { id, why } => {
-                let source = self.sources.iter_mut().find(|it| it.socket == Some(id));
-                source.into_iter().for_each(|it| it.ended = Some(why));
+                self.source(id).into_iter().for_each(|it| it.ended = Some(why));
+                self.plan();
             }
             Event::Datagram { to, payload, .. } => {
-                if let Some(sink) = self.sinks.iter_mut().find(|it| it.port == to.port()) {
-                    sink.bytes += payload.len() as u64;
-                    sink.arrivals.add(now);
-                }
+                let sink = self.sinks.iter_mut().find(|it| it.port == to.port());
+                sink.into_iter().for_each(|it| it.receive(now, &payload));
             }
         }
     }
 
     fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
         for source in self.sources.iter_mut().filter(|it| it.due().is_some_and(|at| at <= now)) {
-            match source.flow.kind {
-                Kind::Tcp => source.socket = host.connect(now, source.to).ok(),
-                Kind::Udp { .. } => {
-                    let payload = Bytes::from_static(&NOTHING[..DATAGRAM_BYTES]);
-                    host.send_datagram(now, source.to.port(), source.to, payload);
-                }
-            }
-            source.sent += 1;
+            source.handle_timeout(now, host);
         }
         self.plan();
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.due
-    }
-}
-
-impl Source {
-    /// When it sends its next packet, or opens its connection.
-    fn due(&self) -> Option<Instant> {
-        match self.flow.kind {
-            Kind::Tcp => (self.sent == 0).then_some(self.flow.starts),
-            Kind::Udp { bits_per_second } => {
-                // Times are computed from the flow's start, so that they do not drift.
-                let nanos = interval_nanos(self.sent, bits_per_second)?;
-                self.flow.starts.as_nanos().checked_add(nanos).map(Instant::from_nanos)
-            }
-        }
     }
 }
 
@@ -248,7 +261,7 @@ mod tests {
         // A packet of 1460 bytes every millisecond.
         let kind = Kind::Udp { bits_per_second: 11_680_000 };
         let starts = Instant::ZERO + Duration::from_secs(1);
-        let flow = |from, kind| Flow { from, to: 9, starts, kind };
+        let flow = |from, kind| Flow { from, to: 9, starts, ends: None, kind };
         let flows = [flow(0, kind), flow(0, kind), flow(0, Kind::Tcp), flow(1, kind)];
         let late = |seed| {
             let moved = out_of_step(&flows, seed);

@@ -19,6 +19,7 @@ use link::Frame;
 use radio::{Links, Medium};
 use wire::{Instant, TimerQueue};
 
+use crate::losses::AboveMac;
 use crate::net::{Host, Interface, Packet};
 use crate::pipe::Pipe;
 use link_planes::LinkPlanes;
@@ -28,8 +29,10 @@ mod address;
 mod arrivals;
 pub mod contention;
 mod counters;
+mod draws;
 mod experiment;
 pub mod fetches;
+mod flow_outcome;
 pub mod flows;
 mod link_planes;
 mod motion;
@@ -46,6 +49,7 @@ pub use address::{MACHINES_MAX, address, machine, outside};
 pub use arrivals::Arrivals;
 pub use counters::{Counters, Drops};
 pub use experiment::{Fetching, HOPS_MAX, Setup, flows_of, run, world};
+pub use flow_outcome::{FlowOutcome, Spread, Typing};
 pub use outcome::{Fetches, Outcome, Stat, over_seeds};
 pub use program::Program;
 pub use routes::Routes;
@@ -97,6 +101,7 @@ pub struct World<P> {
     overheard: VecDeque<Overheard>,
     listens: bool,
     planes: LinkPlanes,
+    above_mac: AboveMac,
     counters: Counters,
     watch: Option<Watch>,
 }
@@ -180,6 +185,7 @@ impl<P: Program> World<P> {
             overheard: VecDeque::new(),
             listens: false,
             planes: LinkPlanes::new(links_stations),
+            above_mac: AboveMac::default(),
             counters: Counters::default(),
             watch: None,
         }
@@ -235,6 +241,11 @@ impl<P: Program> World<P> {
     /// From now on, gives stations' programs the packets for others that they receive.
     pub fn listen(&mut self) {
         self.listens = true;
+    }
+
+    /// From now on, stations lose the packets that `losses` says.
+    pub fn lose_above_mac(&mut self, losses: AboveMac) {
+        self.above_mac = losses;
     }
 
     /// Performs everything that is due until `until`, and sets the time to it. Returns false if nothing will

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::flow_outcome::FlowOutcome;
 use super::times::Times;
 
 /// The outcome of a run of flows or fetches.
@@ -19,6 +20,9 @@ pub struct Outcome {
     pub queue_drops_source: u64,
     /// Of these, at later stations.
     pub queue_drops_relays: u64,
+    /// Packets lost above the MAC, which had acknowledged them. `None` if `loss_above_mac` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub above_mac_drops: Option<u64>,
     /// Packets dropped after 64 hops, the largest number allowed.
     pub expired: u64,
     /// Mean of |(t1 - t2) - (t2 - t3)| over the arrival times of three consecutive packets. `None` for
@@ -31,6 +35,9 @@ pub struct Outcome {
     pub data_fail_share: f64,
     /// The goodput of each flow, in kbit/s; empty for fetches.
     pub flow_kbps: Vec<f64>,
+    /// What each flow achieved, if the scenario lists its flows one by one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowOutcome>,
     /// Figures of fetches, if the traffic is fetches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetches: Option<Fetches>,
@@ -139,6 +146,7 @@ impl Outcome {
             ("data_frames", self.data_frames as f64),
             ("data_fail_share", self.data_fail_share),
         ];
+        figures.extend(self.above_mac_drops.map(|drops| ("above_mac_drops", drops as f64)));
         figures.extend(self.delay_variation_ms.map(|ms| ("delay_variation_ms", ms)));
         if let Some(plane) = &self.link_plane {
             figures.extend([

@@ -149,6 +149,10 @@ impl<P: Program> World<P> {
                         let from = usize::from(frame.from.0);
                         let has_plane = self.planes.has(machine);
                         let is_for_it = frame.to == Destination::Station(heard.by);
+                        if is_for_it && self.above_mac.loses(machine) {
+                            self.counters.drops.above_mac += 1;
+                            continue;
+                        }
                         if is_for_it && has_plane {
                             self.planes.received(machine, from, payload.clone());
                         } else if is_for_it || frame.to == Destination::Broadcast {

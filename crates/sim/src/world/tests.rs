@@ -18,6 +18,8 @@ struct Talker {
     answers: bool,
     at: Option<Instant>,
     heard: Vec<(Instant, Bytes)>,
+    /// Number of packets for others that it has received.
+    overheard: usize,
 }
 
 impl Program for Talker {
@@ -31,6 +33,10 @@ impl Program for Talker {
         if self.answers {
             host.send_datagram(now, PORT, from, payload);
         }
+    }
+
+    fn overhear(&mut self, _now: Instant, _host: &mut Host, _packet: &Packet) {
+        self.overheard += 1;
     }
 
     fn handle_timeout(&mut self, now: Instant, host: &mut Host) {
@@ -162,6 +168,63 @@ fn what_has_no_way_is_dropped_and_counted() {
     let mut world = World::new(radio::Config::default(), links, routes, 1, machines);
     world.run(seconds(2));
     assert_eq!(world.counters().drops, Drops { no_route: 2, ..Drops::default() });
+}
+
+/// Counts the frames that stations are shown as received.
+#[derive(Clone, Debug, Default)]
+struct Shown(std::rc::Rc<std::cell::RefCell<[usize; 3]>>);
+
+impl Tap for Shown {
+    fn frame(&mut self, station: usize, _at: Instant, frame: &[u8]) {
+        // Only data frames are as long as this.
+        self.0.borrow_mut()[station] += usize::from(frame.len() > 100);
+    }
+}
+
+#[test]
+fn what_is_lost_above_the_mac_was_acknowledged_and_is_overheard() {
+    const SENT: usize = 2_000;
+    let run = |share| {
+        // Station 1 sends to station 2, and station 0 hears it.
+        let mut world = chain(vec![Talker::default(), Talker::default(), Talker::default()]);
+        let shown = Shown::default();
+        world.lose_above_mac(AboveMac::new(share, 3, 1));
+        world.listen();
+        world.watch(Box::new(shown.clone()));
+        for packet in 1..=SENT {
+            world.act(1, |now, host, _| {
+                host.send_datagram(now, PORT, to(2), Bytes::from_static(&[0; 100]));
+            });
+            world.run(Instant::ZERO + packet as u32 * Duration::from_millis(10));
+        }
+        assert_eq!(world.counters().packets_sent, SENT as u64);
+        assert_eq!(world.medium().total().data_frames_failed, 0, "all were acknowledged");
+        assert_eq!(world.program(0).overheard, SENT);
+        assert_eq!(shown.0.take(), [SENT; 3], "the sender, the receiver and the listener");
+        (world.program(2).heard.len(), world.counters().drops)
+    };
+    let (arrived, drops) = run(0.2);
+    assert_eq!(arrived as u64 + drops.above_mac, SENT as u64);
+    // Three standard deviations of a binomial distribution are 54.
+    assert!((346..=454).contains(&drops.above_mac), "{drops:?}");
+    assert_eq!(Drops { above_mac: 0, ..drops }, Drops::default());
+    assert_eq!(run(0.0), (SENT, Drops::default()));
+}
+
+#[test]
+fn broadcasts_are_not_lost_above_the_mac() {
+    let everybody = SocketAddrV4::new(std::net::Ipv4Addr::BROADCAST, PORT);
+    let mut world = chain(vec![Talker::default(), talker(everybody), Talker::default()]);
+    world.lose_above_mac(AboveMac::new(0.99, 3, 1));
+    for at in 1..=100 {
+        world.act(1, |now, host, _| {
+            host.send_datagram(now, PORT, everybody, Bytes::from_static(b"x"));
+        });
+        world.run(seconds(at));
+    }
+    let heard = [0, 2].map(|it| world.program(it).heard.len());
+    // At 1 s it has one more to say.
+    assert_eq!((heard, world.counters().drops.above_mac), ([101, 101], 0));
 }
 
 #[test]

@@ -44,6 +44,11 @@ impl Times {
         self.count
     }
 
+    /// Their sum.
+    pub fn sum(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.sum_nanos).unwrap_or(u64::MAX))
+    }
+
     /// Their mean in seconds; 0 if there are none.
     pub fn mean_s(&self) -> f64 {
         self.sum_nanos as f64 / 1e9 / self.count.max(1) as f64
@@ -86,7 +91,27 @@ fn middle_nanos(bin: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn quantiles_of_any_times_are_within_half_a_percent(
+            mut nanos in prop::collection::vec((0..40_u32).prop_flat_map(|bits| 0..1_u64 << bits), 1..300),
+            share in 0.0..=1.0_f64,
+        ) {
+            let mut times = Times::default();
+            nanos.iter().for_each(|it| times.record(Duration::from_nanos(*it)));
+            nanos.sort_unstable();
+            let place = ((share * nanos.len() as f64).ceil() as usize).max(1) - 1;
+            let (exact, found) = (nanos[place] as f64, times.quantile_s(share) * 1e9);
+            prop_assert!((found - exact).abs() <= exact * 0.004 + 1e-6, "{found} for {exact}");
+            let sum: u64 = nanos.iter().sum();
+            prop_assert_eq!(times.sum(), Duration::from_nanos(sum));
+            prop_assert_eq!(times.count(), nanos.len() as u64);
+        }
+    }
 
     #[test]
     fn quantiles_are_right_to_less_than_half_a_percent() {

@@ -61,7 +61,7 @@ pub fn check(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     }
     match scenario.traffic {
         Traffic::Files | Traffic::Pages => Ok(()),
-        Traffic::Tcp | Traffic::Udp | Traffic::Fetches => {
+        Traffic::Tcp | Traffic::Udp | Traffic::Flows | Traffic::Fetches => {
             let traffic = scenario.key("traffic");
             let text = format!("--events: `traffic` is \"{traffic}\", and no router has an engine");
             Err(Failure::refused(text))

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::origin::origin;
 
 mod json;
+mod listed;
 mod page;
 mod table;
 
@@ -42,6 +43,7 @@ fn check(args: &Sim, scenario: &Scenario) -> Result<(), Failure> {
     let receivers = scenario.receivers.len() as u64;
     let each = match scenario.traffic {
         Traffic::Fetches => receivers,
+        Traffic::Flows => scenario.flows.len() as u64,
         _ => receivers * scenario.load.flows as u64,
     };
     let all = each.saturating_mul(args.seeds);

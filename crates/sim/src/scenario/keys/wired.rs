@@ -7,7 +7,8 @@ use crate::scenario::traffic::Traffic;
 /// The lowest rate of the uplink, in Mbit/s.
 pub(in crate::scenario) const UPLINK_MBPS_MIN: f64 = 0.001;
 /// Kinds of traffic that use TCP. In the lab the kernels' own TCP is used.
-const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
+const BY_TCP: &[Traffic] =
+    &[Traffic::Files, Traffic::Tcp, Traffic::Flows, Traffic::Fetches, Traffic::Pages];
 
 /// The keys, in the order in which reports list them.
 pub(super) static KEYS: [Spec; 13] = [

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use sim::scenario::Scenario;
 use sim::world::{Outcome, over_seeds};
 
+use super::listed;
 use crate::commands::simulate::Runs;
 use crate::console::count;
 
@@ -23,6 +24,7 @@ pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
     for (name, stat) in over_seeds(&runs.results) {
         let _ = writeln!(text, "{name:<20} {:>14.3} {:>12.3}", stat.mean, stat.sd);
     }
+    text += &flows(&runs.results);
     let simulated: f64 = runs.results.iter().map(|run| run.simulated_seconds).sum();
     let events: u64 = runs.results.iter().map(|run| run.events).sum();
     let cpu = runs.cpu_seconds.max(1e-9);
@@ -35,4 +37,25 @@ pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
         events as f64 / cpu
     );
     text
+}
+
+/// A line for each listed flow, with its figures' means over the seeds.
+fn flows(runs: &[Outcome]) -> String {
+    let rows = listed::rows(runs);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let wide = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let mut text = format!("\n{:<wide$}", "flow");
+    for (name, _) in listed::COLUMNS {
+        let _ = write!(text, " {:>12}", name.replace('_', " "));
+    }
+    for row in rows {
+        let _ = write!(text, "\n{:<wide$}", row.name);
+        for value in row.values {
+            let value = value.map_or("-".to_owned(), |it| format!("{it:.1}"));
+            let _ = write!(text, " {value:>12}");
+        }
+    }
+    text + "\n"
 }
