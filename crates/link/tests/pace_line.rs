@@ -49,6 +49,10 @@ fn on_a_free_path_the_rate_is_what_the_hops_take() {
             let measured = rate(&line, of, to).expect("it is measured");
             assert!((0.75..1.01).contains(&(measured / expected)), "{of} to {to}: {measured}");
             assert!(line.pace(of).neighbours().all(|it| it.hops == 3));
+            // A packet as long as the probe is followed after the time of its way, if γ counts for both.
+            let gap = line.pace(of).gap(ip(to), config.probe_bytes.into()).expect("it is paced");
+            let is_way = (0.99 * half..1.4 * half).contains(&gap.as_secs_f64());
+            assert!(is_way || overhead == Overhead::Probe, "{gap:?}");
         }
     }
 }

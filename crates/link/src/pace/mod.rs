@@ -248,6 +248,12 @@ impl<P: Packet> Pace<P> {
         })
     }
 
+    /// How long after a packet of so many bytes the next may go to this interlay node; `None`: it is not paced.
+    pub fn gap(&self, node: IpAddr, bytes: u32) -> Option<Duration> {
+        let neighbour = self.neighbours.get(self.neighbours.find(&node)?)?;
+        neighbour.is_paced().then(|| neighbour.gap(&self.config, bytes))
+    }
+
     /// How many packets wait here: for their time, and for the MAC.
     pub fn waiting(&self) -> usize {
         self.queues.iter().map(Queue::len).sum::<usize>() + self.active.len() + self.control.len()
