@@ -123,7 +123,7 @@ mod tests {
 
     fn packet(body: Body) -> Packet {
         let from = "10.0.0.1:49152".parse().unwrap();
-        Packet { from, to: "192.168.7.9:80".parse().unwrap(), ttl: 64, body }
+        Packet::new(from, "192.168.7.9:80".parse().unwrap(), 64, body)
     }
 
     fn written(packet: &Packet) -> Vec<u8> {

@@ -1,10 +1,16 @@
 //! What link planes read of a packet.
 
+use std::net::IpAddr;
+
 use link::{Flags, Header, Kind, Sack, Tcp};
 
 use super::{Body, Packet, Segment};
 
 impl link::Packet for Packet {
+    fn interlay(&self) -> Option<IpAddr> {
+        self.interlay
+    }
+
     fn header(&self) -> Header {
         let kind = match &self.body {
             Body::Tcp(segment) => Kind::Tcp(tcp(segment)),

@@ -280,7 +280,7 @@ impl Host {
         self.now = now;
         let from = SocketAddrV4::new(self.addresses[0], from);
         let body = Body::Udp(Datagram { payload });
-        self.send(Packet { from, to, ttl: self.config.ttl, body });
+        self.send(Packet::new(from, to, self.config.ttl, body));
     }
 
     fn send(&mut self, packet: Packet) {
@@ -337,7 +337,7 @@ impl Host {
                 if socket.wants_unsent_below.take_if(|below| unsent < *below).is_some() {
                     self.events.push_back(Event::Writable(id));
                 }
-                return Some(Packet { from, to, ttl: self.config.ttl, body: Body::Tcp(segment) });
+                return Some(Packet::new(from, to, self.config.ttl, Body::Tcp(segment)));
             }
             let index = socket.id.index;
             let over = socket.reported_closed && socket.connection.state() == State::Closed;

@@ -4,7 +4,7 @@
 //! *Who calls it:* hosts make and take them, the world carries them. *What it never does:* fragment: a packet
 //! is as large as its payload makes it. *Where to start:* [`Packet`].
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::ops::BitOr;
 
 use bytes::Bytes;
@@ -27,6 +27,8 @@ pub struct Packet {
     pub to: SocketAddrV4,
     /// Time to live: how many more hops it may go.
     pub ttl: u8,
+    /// The last interlay node that it passed, if link planes pace; routers without one leave it as it is.
+    pub interlay: Option<IpAddr>,
     /// What it carries.
     pub body: Body,
 }
@@ -107,10 +109,15 @@ impl BitOr for Flags {
 }
 
 impl Packet {
+    /// A packet that has passed no interlay node yet.
+    pub fn new(from: SocketAddrV4, to: SocketAddrV4, ttl: u8, body: Body) -> Self {
+        Self { from, to, ttl, interlay: None, body }
+    }
+
     /// A packet with a message between link planes.
     pub fn of_link_plane(from: Ipv4Addr, to: Ipv4Addr, message: link::Message) -> Self {
         let [from, to] = [from, to].map(|address| SocketAddrV4::new(address, 0));
-        Self { from, to, ttl: link::Header::TTL, body: Body::Link(message) }
+        Self::new(from, to, link::Header::TTL, Body::Link(message))
     }
 
     /// Length of the IPv4 packet in bytes, headers included.

@@ -62,7 +62,8 @@ impl LinkPlanes {
     }
 
     /// A station with a link plane has received a frame.
-    pub fn received(&mut self, station: usize, from: usize, frame: Frame<Packet>) {
+    pub fn received(&mut self, station: usize, from: usize, mut frame: Frame<Packet>) {
+        frame.packet.interlay = frame.interlay;
         self.inputs.push_back((station, Input::Received { from, frame }));
     }
 

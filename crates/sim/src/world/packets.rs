@@ -110,7 +110,8 @@ impl<P: Program> World<P> {
         };
         if let Some(packet) = self.pass_link_plane(from, next, packet) {
             let to = Destination::Station(Station(next as u16));
-            self.transmit(from, to, Frame { interlay: None, packet });
+            let interlay = packet.interlay;
+            self.transmit(from, to, Frame { interlay, packet });
         }
     }
 
@@ -157,6 +158,7 @@ impl<P: Program> World<P> {
                             self.planes.received(machine, from, payload.clone());
                         } else if is_for_it || frame.to == Destination::Broadcast {
                             let packet = payload.packet.clone();
+                            let packet = Packet { interlay: payload.interlay, ..packet };
                             self.arrived.push_back(Arrival { machine, interface: AIR, packet });
                         } else if self.listens || has_plane {
                             let packet = payload.packet.clone();

@@ -20,18 +20,20 @@ impl Host {
         packet: Packet,
     ) -> Option<Packet> {
         self.now = now;
-        let Packet { from, to, ttl, body } = packet;
+        let Packet { from, to, ttl, interlay, body } = packet;
         match body {
             Body::Tcp(segment) => {
                 let segment = self.handle_segment(interface, from, to, segment)?;
-                self.forward(Packet { from, to, ttl, body: Body::Tcp(segment) })
+                self.forward(Packet { from, to, ttl, interlay, body: Body::Tcp(segment) })
             }
             Body::Udp(datagram) if self.is_for_us(*to.ip()) => {
                 self.handle_datagram(interface, from, to, datagram.payload);
                 None
             }
             Body::Link(_) if self.is_for_us(*to.ip()) => None,
-            body @ (Body::Udp(_) | Body::Link(_)) => self.forward(Packet { from, to, ttl, body }),
+            body @ (Body::Udp(_) | Body::Link(_)) => {
+                self.forward(Packet { from, to, ttl, interlay, body })
+            }
         }
     }
 
@@ -94,7 +96,7 @@ impl Host {
             return Some(segment);
         } else if !segment.flags.has(Flags::RST) {
             let body = Body::Tcp(refusal(&segment));
-            self.send(Packet { from: to, to: from, ttl: self.config.ttl, body });
+            self.send(Packet::new(to, from, self.config.ttl, body));
         }
         None
     }

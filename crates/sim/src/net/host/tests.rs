@@ -210,12 +210,8 @@ fn a_peer_that_vanishes_and_one_that_forgets() {
 #[test]
 fn a_router_forwards_with_one_hop_less_until_none_is_left() {
     let mut line = Line::new();
-    let datagram = |ttl| Packet {
-        from: at(CLIENT, 7),
-        to: at(SERVER, 9),
-        ttl,
-        body: Body::Udp(Datagram { payload: Bytes::from_static(b"x") }),
-    };
+    let body = Body::Udp(Datagram { payload: Bytes::from_static(b"x") });
+    let datagram = |ttl| Packet::new(at(CLIENT, 7), at(SERVER, 9), ttl, body.clone());
     let router = &mut line.hosts[ROUTER];
     let forwarded = router.handle_packet(line.now, BEFORE, datagram(2));
     assert_eq!(forwarded, Some(datagram(1)));
@@ -303,7 +299,7 @@ fn a_broadcast_is_heard_and_goes_no_further() {
     line.hosts[ROUTER].listen_datagrams(9);
     let to = SocketAddrV4::new(Ipv4Addr::BROADCAST, 9);
     let body = Body::Udp(Datagram { payload: Bytes::new() });
-    let packet = Packet { from: at(CLIENT, 9), to, ttl: 1, body };
+    let packet = Packet::new(at(CLIENT, 9), to, 1, body);
     assert_eq!(line.hosts[ROUTER].handle_packet(line.now, BEFORE, packet), None);
     assert!(matches!(line.hosts[ROUTER].poll_event(), Some(Event::Datagram { .. })));
 }
