@@ -447,6 +447,7 @@ fn tcp(settings: &Settings) -> tcp::Config {
         rto_min: Duration::from_secs_f64(settings.rto_min_s),
         delayed_ack: settings.delayed_ack as u32,
         recovery: settings.tcp_recovery,
+        timestamps: settings.tcp_timestamps,
         send_buffer: settings.send_buffer as u32,
         receive_buffer: settings.receive_buffer as u32,
         ..tcp::Config::default()

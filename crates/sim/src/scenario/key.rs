@@ -88,6 +88,7 @@ pub(super) struct Settings {
     pub mss: u64,
     pub rto_min_s: f64,
     pub tcp_recovery: Recovery,
+    pub tcp_timestamps: bool,
     pub initial_window: u64,
     pub delayed_ack: u64,
     pub send_buffer: u64,
@@ -161,6 +162,7 @@ impl Default for Settings {
             mss: 1460,
             rto_min_s: 0.2,
             tcp_recovery: Recovery::Standard,
+            tcp_timestamps: false,
             initial_window: 2,
             delayed_ack: 2,
             send_buffer: 131_072,
@@ -232,6 +234,8 @@ pub(super) enum Slot {
     Number(RangeInclusive<f64>, Field<f64>),
     Rate(Field<Rate>),
     Word(fn(&mut Settings) -> &mut dyn Word),
+    /// True or false.
+    Flag(Field<bool>),
     /// True, false, or the smallest length in bytes.
     Threshold(Field<Option<u64>>),
     /// A word, or milliseconds.
@@ -267,6 +271,7 @@ impl Spec {
             }
             Slot::Rate(field) => put(number(value).and_then(Rate::from_mbps), field(to)),
             Slot::Word(field) => value.as_str().and_then(|word| field(to).take(word)),
+            Slot::Flag(field) => put(value.as_bool(), field(to)),
             Slot::Threshold(field) => put(threshold(value), field(to)),
             Slot::Timeout(field) => put(timeout(value), field(to)),
             Slot::Router(field) => put(router(value).map(Some), field(to)),
@@ -286,6 +291,7 @@ impl Spec {
             Slot::Number(_, field) => field(now).to_string(),
             Slot::Rate(field) => mbps(*field(now)).to_string(),
             Slot::Word(field) => field(now).word().to_owned(),
+            Slot::Flag(field) => field(now).to_string(),
             Slot::Threshold(field) => match *field(now) {
                 None => "false".to_owned(),
                 Some(0) => "true".to_owned(),
@@ -323,6 +329,7 @@ impl Slot {
                 let words = field(&mut Settings::default()).words();
                 words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
             }
+            Self::Flag(_) => "true or false".to_owned(),
             Self::Threshold(_) => {
                 format!("true, false, or a whole number of bytes up to {THRESHOLD_MAX}")
             }

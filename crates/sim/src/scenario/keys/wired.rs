@@ -10,7 +10,7 @@ pub(in crate::scenario) const UPLINK_MBPS_MIN: f64 = 0.001;
 const BY_TCP: &[Traffic] = &[Traffic::Files, Traffic::Tcp, Traffic::Fetches, Traffic::Pages];
 
 /// The keys, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 13] = [
+pub(super) static KEYS: [Spec; 14] = [
     Spec {
         name: "uplink_mbps",
         meaning: "rate of the gateway's uplink, in Mbit/s; from the mesh to the outside it may be another, uplink_up_mbps",
@@ -55,7 +55,7 @@ pub(super) static KEYS: [Spec; 13] = [
     },
     Spec {
         name: "mss",
-        meaning: "payload of a full TCP segment, in bytes",
+        meaning: "payload of a full TCP segment without options, in bytes",
         layouts: &[],
         traffic: BY_TCP,
         slot: Slot::Whole(88..=2_264, |it| &mut it.mss),
@@ -69,10 +69,17 @@ pub(super) static KEYS: [Spec; 13] = [
     },
     Spec {
         name: "tcp_recovery",
-        meaning: "loss recovery of TCP: \"standard\", or \"ns3\" for comparisons with ns-3",
+        meaning: "loss recovery of TCP: \"standard\" (NewReno), \"reno\", \"sack\", or \"ns3\" for comparisons with ns-3",
         layouts: &[],
         traffic: &[],
         slot: Slot::Word(|it| &mut it.tcp_recovery),
+    },
+    Spec {
+        name: "tcp_timestamps",
+        meaning: "whether TCP's segments have timestamps, which take 12 bytes of each payload: true or false",
+        layouts: &[],
+        traffic: BY_TCP,
+        slot: Slot::Flag(|it| &mut it.tcp_timestamps),
     },
     Spec {
         name: "initial_window",
