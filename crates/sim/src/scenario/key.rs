@@ -5,7 +5,6 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use crate::net::tcp::Recovery;
 use node::SearchTimeout;
 use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 use toml::de::DeValue;
@@ -16,6 +15,7 @@ use super::keys::{self, FILES};
 use super::metric::Metric;
 use super::problem::quote;
 use super::traffic::Traffic;
+use super::transport::TcpKeys;
 use super::uplink::UplinkKeys;
 use super::variant::Variant;
 use super::workload::Order;
@@ -85,14 +85,7 @@ pub(super) struct Settings {
     pub rts: Option<u64>,
     pub queue_frames: u64,
     pub uplink: UplinkKeys,
-    pub mss: u64,
-    pub rto_min_s: f64,
-    pub tcp_recovery: Recovery,
-    pub tcp_timestamps: bool,
-    pub initial_window: u64,
-    pub delayed_ack: u64,
-    pub send_buffer: u64,
-    pub receive_buffer: u64,
+    pub tcp: TcpKeys,
 }
 
 impl Default for Settings {
@@ -159,14 +152,7 @@ impl Default for Settings {
             rts: None,
             queue_frames: 50,
             uplink: UplinkKeys::default(),
-            mss: 1460,
-            rto_min_s: 0.2,
-            tcp_recovery: Recovery::Standard,
-            tcp_timestamps: false,
-            initial_window: 2,
-            delayed_ack: 2,
-            send_buffer: 131_072,
-            receive_buffer: 131_072,
+            tcp: TcpKeys::default(),
         }
     }
 }
