@@ -4,8 +4,8 @@
 //! TCP connections, [`Packet`] what machines send each other. *Who calls it:* the simulator's world, which
 //! carries packets between hosts, and the programs that run on them. *What it never does:* read a clock, open
 //! a socket, or know a route. *Where to start:* [`Host`]; for TCP itself [`tcp::Connection`]. This TCP is our
-//! own, not smoltcp's, because loss recovery decides the results of experiments. It offers ns-3's recovery
-//! and that of RFC 6582, with limited transmit and without SACK.
+//! own, not smoltcp's, because loss recovery decides the results of experiments: it offers Reno's, NewReno's,
+//! ns-3's, and that by selective acknowledgements.
 
 mod bytes;
 mod header;
@@ -14,4 +14,4 @@ mod segment;
 pub mod tcp;
 
 pub use host::{Config, ConnectError, Event, Host, Interface, SocketId};
-pub use segment::{Body, Datagram, Flags, Packet, Segment};
+pub use segment::{Body, Datagram, Flags, Packet, SackBlocks, Segment};

@@ -30,6 +30,7 @@ mod signals;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod transport;
 mod tree;
 mod uplink;
 mod variant;

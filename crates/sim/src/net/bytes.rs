@@ -4,7 +4,7 @@
 //! never does:* run without a capture, since simulated machines exchange typed packets. *Where to start:*
 //! there.
 
-use super::segment::{IP_HEADER, TCP_HEADER, UDP_HEADER};
+use super::segment::{IP_HEADER, UDP_HEADER};
 use super::{Body, Flags, Packet, Segment};
 
 /// Protocol numbers (RFC 9293, section 3.1, and RFC 768).
@@ -90,12 +90,35 @@ impl Segment {
         let window = self.window.div_ceil(1 << shift).min(u32::from(u16::MAX)) as u16;
         out.extend_from_slice(&window.to_be_bytes());
         out.extend_from_slice(&[0; 4]);
+        self.write_options(out);
+        out.extend_from_slice(&self.payload);
+    }
+
+    /// Appends the options, each padded to whole words by no-operations (1).
+    fn write_options(&self, out: &mut Vec<u8>) {
         if let Some(mss) = self.mss {
             let [high, low] = mss.to_be_bytes();
             out.extend_from_slice(&[2, 4, high, low, 1, 3, 3, WINDOW_SHIFT]);
         }
-        debug_assert!(self.header_bytes() >= TCP_HEADER);
-        out.extend_from_slice(&self.payload);
+        if self.sack_permitted {
+            out.extend_from_slice(&[4, 2]);
+        }
+        if self.stamps.is_some() != self.sack_permitted {
+            out.extend_from_slice(&[1, 1]);
+        }
+        if let Some((value, echo)) = self.stamps {
+            out.extend_from_slice(&[8, 10]);
+            out.extend_from_slice(&value.to_be_bytes());
+            out.extend_from_slice(&echo.to_be_bytes());
+        }
+        let blocks = self.sack_written();
+        if !blocks.is_empty() {
+            out.extend_from_slice(&[1, 1, 5, 2 + 8 * blocks.len() as u8]);
+        }
+        for (start, end) in blocks {
+            out.extend_from_slice(&start.to_be_bytes());
+            out.extend_from_slice(&end.to_be_bytes());
+        }
     }
 }
 
@@ -116,7 +139,7 @@ fn checksum(mut sum: u64) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Datagram;
+    use super::super::{Datagram, SackBlocks};
     use super::*;
     use bytes::Bytes;
     use proptest::prelude::*;
@@ -159,7 +182,7 @@ mod tests {
             flags: Flags::SYN,
             window: 131_072,
             mss: Some(1460),
-            payload: Bytes::new(),
+            ..Segment::default()
         }));
         let bytes = written(&syn);
         assert_eq!(bytes.len(), 48);
@@ -168,6 +191,33 @@ mod tests {
         assert_eq!(bytes[24..36], [1, 2, 3, 4, 0, 0, 0, 0, 0x70, 0x02, 0xff, 0xff]);
         assert_eq!(bytes[38..], [0, 0, 2, 4, 0x05, 0xb4, 1, 3, 3, 7]);
         assert!(checksums_are_right(&bytes));
+    }
+
+    /// The bytes of a segment's options.
+    fn options(segment: Segment) -> Vec<u8> {
+        let header = segment.header_bytes() as usize;
+        written(&packet(Body::Tcp(segment)))[40..20 + header].to_vec()
+    }
+
+    #[test]
+    fn options_of_selective_acknowledgements_and_timestamps_are_as_the_standards_have_them() {
+        let syn = Segment { mss: Some(1460), sack_permitted: true, ..Segment::default() };
+        let mss_and_scale = [2, 4, 0x05, 0xb4, 1, 3, 3, 7];
+        let expected = [&mss_and_scale[..], &[4, 2, 1, 1]].concat();
+        assert_eq!(options(syn.clone()), expected);
+        let stamps = Some((0x0102_0304, 5));
+        let stamped = [8, 10, 1, 2, 3, 4, 0, 0, 0, 5];
+        let expected = [&mss_and_scale[..], &[4, 2], &stamped].concat();
+        assert_eq!(options(Segment { stamps, ..syn }), expected);
+        let mut sack = SackBlocks::default();
+        sack.push((7, 0x0a0b_0c0d));
+        let all = Segment { stamps, sack, ..Segment::default() };
+        let block = [1, 1, 5, 10, 0, 0, 0, 7, 0x0a, 0x0b, 0x0c, 0x0d];
+        assert_eq!(options(all.clone()), [&[1, 1], &stamped[..], &block].concat());
+        // Four blocks fit in a header, but only three beside timestamps.
+        (0..3).for_each(|_| sack.push((1, 2)));
+        assert_eq!(Segment { sack, ..Segment::default() }.header_bytes(), 20 + 4 + 4 * 8);
+        assert_eq!(Segment { sack, ..all }.header_bytes(), 20 + 12 + 4 + 3 * 8);
     }
 
     #[test]
@@ -193,13 +243,19 @@ mod tests {
         fn any_packet_is_as_long_as_it_says_and_its_checksums_are_right(
             udp: bool, seq: u32, ack: u32, window in 0..8_000_000u32, mss: Option<u16>,
             payload in prop::collection::vec(any::<u8>(), 0..200),
+            sack_permitted: bool, stamps: Option<(u32, u32)>,
+            blocks in prop::collection::vec(any::<(u32, u32)>(), 0..6),
         ) {
             let flags = if mss.is_some() { Flags::SYN } else { Flags::ACK | Flags::PSH };
+            let mut sack = SackBlocks::default();
+            blocks.into_iter().for_each(|block| sack.push(block));
             let payload = Bytes::from(payload);
             let body = if udp {
                 Body::Udp(Datagram { payload: payload.clone() })
             } else {
-                Body::Tcp(Segment { seq, ack, flags, window, mss, payload: payload.clone() })
+                let payload = payload.clone();
+                let options = Segment { mss, sack_permitted, stamps, sack, ..Segment::default() };
+                Body::Tcp(Segment { seq, ack, flags, window, payload, ..options })
             };
             let packet = packet(body);
             let bytes = written(&packet);
@@ -207,6 +263,11 @@ mod tests {
             prop_assert_eq!(usize::from(u16::from_be_bytes([bytes[2], bytes[3]])), bytes.len());
             prop_assert!(checksums_are_right(&bytes));
             prop_assert!(bytes.ends_with(&payload));
+            if let Body::Tcp(segment) = &packet.body {
+                let header = 4 * usize::from(bytes[32] >> 4);
+                prop_assert_eq!(header, segment.header_bytes() as usize);
+                prop_assert_eq!(bytes.len(), 20 + header + payload.len());
+            }
             if !udp && mss.is_none() {
                 let shown = u32::from(u16::from_be_bytes([bytes[34], bytes[35]])) * 128;
                 prop_assert!((window..window + 128).contains(&shown));

@@ -15,8 +15,19 @@ pub(super) const IP_HEADER: u32 = 20;
 pub(super) const UDP_HEADER: u32 = 8;
 /// Length of a TCP header without options (RFC 9293, section 3.1).
 pub(super) const TCP_HEADER: u32 = 20;
-/// Length of the options on a SYN: maximum segment size (4), window scale (3), one byte of padding.
+/// Length of the options on each SYN: maximum segment size (4), window scale (3), one byte of padding.
 pub(super) const SYN_OPTIONS: u32 = 8;
+/// Length of the timestamps option with two bytes of padding (RFC 7323, section 3.2).
+pub(super) const STAMPS_OPTION: u32 = 12;
+/// Length of the SACK-permitted option with two bytes of padding (RFC 2018, section 2). Beside timestamps it
+/// takes the place of their padding.
+const SACK_PERMITTED: u32 = 4;
+/// Length of the SACK option without its blocks, with two bytes of padding (RFC 2018, section 3).
+const SACK_HEAD: u32 = 4;
+/// Largest length of all options.
+const OPTIONS_MAX: u32 = 40;
+/// Length of a block in the SACK option.
+const SACK_BLOCK: u32 = 8;
 
 /// One IPv4 packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +63,7 @@ pub struct Datagram {
 }
 
 /// A TCP segment; its ports are the packet's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Sequence number of its first byte (or of its SYN or FIN).
     pub seq: u32,
@@ -64,8 +75,45 @@ pub struct Segment {
     pub window: u32,
     /// On a SYN, the largest payload that its sender accepts.
     pub mss: Option<u16>,
+    /// On a SYN: its sender takes selective acknowledgements (RFC 2018, section 2).
+    pub sack_permitted: bool,
+    /// Data that has arrived after a gap, or twice (RFC 2018 and RFC 2883).
+    pub sack: SackBlocks,
+    /// Timestamps in milliseconds: its sender's clock (TSval), and the peer's value that it echoes (TSecr; RFC
+    /// 7323, section 3.2).
+    pub stamps: Option<(u32, u32)>,
     /// The data.
     pub payload: Bytes,
+}
+
+/// The blocks of a SACK option: each from its first sequence number to the one after its last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); Self::MAX],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// Largest number of blocks; beside timestamps one fewer fits in the header.
+    pub const MAX: usize = 4;
+
+    /// The length of an option with this many blocks, padding included; 0 without blocks.
+    pub(super) const fn option_bytes(count: usize) -> u32 {
+        if count == 0 { 0 } else { SACK_HEAD + SACK_BLOCK * count as u32 }
+    }
+
+    /// Adds a block unless there are [`MAX`](Self::MAX).
+    pub fn push(&mut self, block: (u32, u32)) {
+        if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {
+            *place = block;
+            self.count += 1;
+        }
+    }
+
+    /// The blocks, in their order.
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.count)]
+    }
 }
 
 /// Control bits of a TCP segment, as in its header.
@@ -131,9 +179,26 @@ impl Packet {
 }
 
 impl Segment {
-    /// Length of the TCP header in bytes, with the options of a SYN.
+    /// Length of the TCP header in bytes, with its options.
     pub fn header_bytes(&self) -> u32 {
-        TCP_HEADER + if self.mss.is_some() { SYN_OPTIONS } else { 0 }
+        TCP_HEADER + self.fixed_options() + SackBlocks::option_bytes(self.sack_written().len())
+    }
+
+    /// Length of the options other than SACK.
+    fn fixed_options(&self) -> u32 {
+        let negotiating = match self.stamps {
+            Some(_) => STAMPS_OPTION,
+            None if self.sack_permitted => SACK_PERMITTED,
+            None => 0,
+        };
+        negotiating + if self.mss.is_some() { SYN_OPTIONS } else { 0 }
+    }
+
+    /// The SACK blocks that fit in the header, whose options take 40 bytes at most (RFC 9293, section 3.1).
+    pub(super) fn sack_written(&self) -> &[(u32, u32)] {
+        let left = OPTIONS_MAX.saturating_sub(self.fixed_options() + SACK_HEAD) / SACK_BLOCK;
+        let blocks = self.sack.as_slice();
+        &blocks[..blocks.len().min(left as usize)]
     }
 
     /// Number of sequence numbers that it takes: its data, and one each for SYN and FIN.

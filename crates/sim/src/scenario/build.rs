@@ -13,7 +13,6 @@ use super::problem::{ScenarioError, advice, quote};
 use super::signals::Signals;
 use super::tree::{self, Tree};
 use super::{Browsing, Load, Request, Router, Scenario, Traffic, Uplink, Workload, random};
-use crate::net::tcp;
 
 /// Largest number of flows; each takes a port of its own.
 const FLOWS_MAX: u64 = 10_000;
@@ -137,7 +136,7 @@ impl<'a> Builder<'a> {
             load: load(settings),
             flows,
             browsing: browsing(settings),
-            tcp: tcp(settings),
+            tcp: settings.tcp.config(),
             keys: settings.keys(self.file.layout),
             metric: settings.metric,
             links: self.links,
@@ -486,19 +485,6 @@ fn load(settings: &Settings) -> Load {
         offered_bps: (offered_mbps * 1e6).round() as u64,
         datagram_bytes: settings.load.datagram_bytes as usize,
         think: Duration::from_secs_f64(settings.load.think_s),
-    }
-}
-
-fn tcp(settings: &Settings) -> tcp::Config {
-    tcp::Config {
-        mss: settings.mss as u16,
-        initial_window: settings.initial_window as u32,
-        rto_min: Duration::from_secs_f64(settings.rto_min_s),
-        delayed_ack: settings.delayed_ack as u32,
-        recovery: settings.tcp_recovery,
-        send_buffer: settings.send_buffer as u32,
-        receive_buffer: settings.receive_buffer as u32,
-        ..tcp::Config::default()
     }
 }
 

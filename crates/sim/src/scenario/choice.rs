@@ -80,8 +80,12 @@ impl Choice for Dcf {
 }
 
 impl Choice for Recovery {
-    const ALL: &'static [(Self, &'static str)] =
-        &[(Self::Standard, "standard"), (Self::Ns3, "ns3")];
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::Standard, "standard"),
+        (Self::Reno, "reno"),
+        (Self::Sack, "sack"),
+        (Self::Ns3, "ns3"),
+    ];
 }
 
 impl Choice for LossScope {

@@ -5,7 +5,6 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use crate::net::tcp::Recovery;
 use node::SearchTimeout;
 use radio::{Dcf, Decoding, Locking, LossScope, Phy, Rate};
 use toml::de::DeValue;
@@ -18,6 +17,7 @@ use super::metric::Metric;
 use super::plane::PlaneKeys;
 use super::problem::quote;
 use super::traffic::{LoadKeys, Traffic};
+use super::transport::TcpKeys;
 use super::uplink::UplinkKeys;
 use super::variant::Variant;
 use super::workload::Order;
@@ -85,13 +85,7 @@ pub(super) struct Settings {
     pub queue_frames: u64,
     pub plane: PlaneKeys,
     pub uplink: UplinkKeys,
-    pub mss: u64,
-    pub rto_min_s: f64,
-    pub tcp_recovery: Recovery,
-    pub initial_window: u64,
-    pub delayed_ack: u64,
-    pub send_buffer: u64,
-    pub receive_buffer: u64,
+    pub tcp: TcpKeys,
 }
 
 impl Default for Settings {
@@ -156,13 +150,7 @@ impl Default for Settings {
             queue_frames: 50,
             plane: PlaneKeys::default(),
             uplink: UplinkKeys::default(),
-            mss: 1460,
-            rto_min_s: 0.2,
-            tcp_recovery: Recovery::Standard,
-            initial_window: 2,
-            delayed_ack: 2,
-            send_buffer: 131_072,
-            receive_buffer: 131_072,
+            tcp: TcpKeys::default(),
         }
     }
 }
@@ -230,6 +218,8 @@ pub(super) enum Slot {
     Number(RangeInclusive<f64>, Field<f64>),
     Rate(Field<Rate>),
     Word(fn(&mut Settings) -> &mut dyn Word),
+    /// True or false.
+    Flag(Field<bool>),
     /// True, false, or the smallest length in bytes.
     Threshold(Field<Option<u64>>),
     /// A word, or milliseconds.
@@ -266,6 +256,7 @@ impl Spec {
             }
             Slot::Rate(field) => put(number(value).and_then(Rate::from_mbps), field(to)),
             Slot::Word(field) => value.as_str().and_then(|word| field(to).take(word)),
+            Slot::Flag(field) => put(value.as_bool(), field(to)),
             Slot::Threshold(field) => put(threshold(value), field(to)),
             Slot::Timeout(field) => put(timeout(value), field(to)),
             Slot::Router(field) => put(router(value).map(Some), field(to)),
@@ -293,6 +284,7 @@ impl Spec {
             Slot::Number(_, field) => field(now).to_string(),
             Slot::Rate(field) => mbps(*field(now)).to_string(),
             Slot::Word(field) => field(now).word().to_owned(),
+            Slot::Flag(field) => field(now).to_string(),
             Slot::Threshold(field) => match *field(now) {
                 None => "false".to_owned(),
                 Some(0) => "true".to_owned(),
@@ -333,6 +325,7 @@ impl Slot {
                 let words = field(&mut Settings::default()).words();
                 words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
             }
+            Self::Flag(_) => "true or false".to_owned(),
             Self::Threshold(_) => {
                 format!("true, false, or a whole number of bytes up to {THRESHOLD_MAX}")
             }

@@ -50,6 +50,37 @@ fn a_file_and_settings_become_a_scenario() {
 }
 
 #[test]
+fn tcp_is_as_its_keys_say() {
+    assert_eq!(load(THREE, &[]).unwrap().tcp, tcp::Config::default());
+    let settings = [
+        ("mss", "1000"),
+        ("rto_min_s", "0.5"),
+        ("tcp_recovery", "sack"),
+        ("tcp_timestamps", "true"),
+        ("initial_window", "3"),
+        ("delayed_ack", "1"),
+        ("send_buffer", "20000"),
+        ("receive_buffer", "30000"),
+    ];
+    let expected = tcp::Config {
+        mss: 1000,
+        rto_min: Duration::from_millis(500),
+        recovery: tcp::Recovery::Sack,
+        timestamps: true,
+        initial_window: 3,
+        delayed_ack: 1,
+        send_buffer: 20_000,
+        receive_buffer: 30_000,
+        ..tcp::Config::default()
+    };
+    assert_eq!(load(THREE, &settings).unwrap().tcp, expected);
+    let reno = load(THREE, &[("tcp_recovery", "reno")]).unwrap();
+    assert_eq!(reno.tcp.recovery, tcp::Recovery::Reno);
+    let wrong = "`tcp_timestamps` must be true or false, not sometimes";
+    assert!(complaint(THREE, &[("tcp_timestamps", "sometimes")]).contains(wrong));
+}
+
+#[test]
 fn the_uplink_is_as_its_keys_say() {
     let settings = [
         ("uplink_mbps", "0.512"),

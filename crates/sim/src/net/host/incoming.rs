@@ -141,5 +141,5 @@ fn refusal(segment: &Segment) -> Segment {
     } else {
         (0, segment.seq.wrapping_add(segment.sequence_len()), Flags::RST | Flags::ACK)
     };
-    Segment { seq, ack, flags, window: 0, mss: None, payload: Bytes::new() }
+    Segment { seq, ack, flags, ..Segment::default() }
 }

@@ -5,9 +5,16 @@ use std::time::Duration;
 /// How a sender recovers from losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// As RFC 6582 says.
+    /// NewReno, as RFC 6582 says: a partial acknowledgement sends the next missing segment again.
     #[default]
     Standard,
+    /// Reno, as RFC 5681 says and ns-2's TCP/Reno does: the first acknowledgement of new data ends the recovery,
+    /// also a partial one. As there by default (`bugFix_`), duplicates start no second recovery for what was in
+    /// flight, so several losses in a window usually end in a timeout.
+    Reno,
+    /// By selective acknowledgements (RFC 2018, 2883 and 6675) where the peer permits them, otherwise as
+    /// [`Standard`](Self::Standard). A D-SACK is only counted.
+    Sack,
     /// As ns-3 3.37 with its classic recovery and without selective acknowledgements: the sender guesses
     /// which segments have arrived, and sends a segment again when a guess turns out wrong (`guesses.rs`).
     Ns3,
@@ -39,6 +46,8 @@ pub struct Config {
     pub delayed_ack_timeout: Duration,
     /// How it recovers from losses.
     pub recovery: Recovery,
+    /// Whether it wants timestamps (RFC 7323). They take 12 bytes of each segment's payload.
+    pub timestamps: bool,
     /// Size of the send buffer in bytes: data that waits to be sent or acknowledged.
     pub send_buffer: u32,
     /// Size of the receive buffer in bytes, and so the largest window.
@@ -68,6 +77,7 @@ impl Default for Config {
             delayed_ack: 2,
             delayed_ack_timeout: Duration::from_millis(200),
             recovery: Recovery::Standard,
+            timestamps: false,
             send_buffer: 131_072,
             receive_buffer: 131_072,
             nodelay: true,

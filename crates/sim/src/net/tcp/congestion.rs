@@ -1,11 +1,13 @@
-//! The congestion window: NewReno (RFC 5681, RFC 6582) with limited transmit (RFC 3042), or as in ns-3.
+//! The congestion window: NewReno (RFC 5681, RFC 6582) or Reno with limited transmit (RFC 3042), by selective
+//! acknowledgements (RFC 6675), or as in ns-3.
 
 use super::Recovery;
 use super::guesses::Guesses;
+use super::phases::Phase;
 use super::seq::before;
 
 /// This many duplicate acknowledgements mean a loss.
-const DUPLICATES: u32 = 3;
+pub(super) const DUPLICATES: u32 = 3;
 
 /// The congestion window and the state that changes it. Windows are in bytes.
 #[derive(Clone, Debug)]
@@ -55,10 +57,13 @@ impl Congestion {
     }
 
     /// How many bytes may be in flight now. Each of the first two duplicates allows one segment more; in
-    /// ns-3, each segment that is assumed to have arrived does.
+    /// ns-3, each segment that is assumed to have arrived does. With selective acknowledgements such segments
+    /// are not in flight.
     pub fn allowed(&self) -> u32 {
-        if self.recovery == Recovery::Ns3 {
-            return self.window.saturating_add(self.guessed());
+        match self.recovery {
+            Recovery::Standard | Recovery::Reno => {}
+            Recovery::Sack => return self.window,
+            Recovery::Ns3 => return self.window.saturating_add(self.guessed()),
         }
         let limited = if self.recovering { 0 } else { self.duplicates.min(DUPLICATES - 1) };
         self.window.saturating_add(limited * self.mss)
@@ -77,9 +82,45 @@ impl Congestion {
     }
 
     /// Whether the sender is in fast recovery.
-    #[cfg(test)]
     pub fn recovering(&self) -> bool {
         self.recovering
+    }
+
+    /// The sequence number whose acknowledgement ends the recovery.
+    pub fn recover(&self) -> u32 {
+        self.recover
+    }
+
+    /// What makes the window grow now.
+    pub fn phase(&self) -> Phase {
+        let slow = self.window < self.threshold && !self.recovering;
+        if slow { Phase::SlowStart } else { Phase::Avoidance }
+    }
+
+    /// An acknowledgement of everything before `una` reported data that was not reported before (RFC 6675,
+    /// section 5). `lost` says that the segment at `una` counts as lost; `flight` and `sent` are as in
+    /// [`duplicate`](Self::duplicate). Returns whether a recovery begins.
+    pub fn reported(&mut self, una: u32, lost: bool, flight: u32, sent: u32) -> bool {
+        if self.recovering {
+            return false;
+        }
+        self.duplicates = self.duplicates.saturating_add(1);
+        if (self.duplicates < DUPLICATES && !lost) || before(una, self.recover) {
+            return false;
+        }
+        // Segments that limited transmit sent beyond the window do not count (step 4.2).
+        self.threshold = self.half_of(flight.min(self.window));
+        self.window = self.threshold;
+        self.recover = sent;
+        self.recovering = true;
+        true
+    }
+
+    /// Ends a recovery although not all is acknowledged. Duplicates of what is in flight start no other.
+    pub fn abandon(&mut self, sent: u32) {
+        self.recover = sent;
+        self.recovering = false;
+        self.duplicates = 0;
     }
 
     /// A duplicate acknowledgement of `una` arrived. `flight` is the number of bytes in flight, `sent` the
@@ -166,7 +207,12 @@ impl Congestion {
             }
             return Progress::Whole;
         }
-        if before(una, self.recover) {
+        let is_partial = before(una, self.recover);
+        if is_partial && self.recovery == Recovery::Sack {
+            // What to send follows from the reports, and the window stays (RFC 6675, section 5, step B).
+            return Progress::Whole;
+        }
+        if is_partial && self.recovery != Recovery::Reno {
             // A partial acknowledgement deflates the window by what it acknowledges, and lets one segment
             // out (RFC 6582, section 3.2, step 3).
             let first = std::mem::take(&mut self.first_partial);
@@ -175,7 +221,7 @@ impl Congestion {
             return Progress::Partial { first };
         }
         // RFC 6582, section 3.2, step 3, allows two ways to leave a recovery. This is option 2, which ns-2
-        // and ns-3 take.
+        // and ns-3 take. Reno leaves it so at once (RFC 5681, section 3.2, step 6).
         self.recovering = false;
         self.window = self.threshold;
         Progress::Whole
@@ -201,9 +247,7 @@ impl Congestion {
         self.guesses = Guesses::default();
         self.timed_out = true;
         self.window = self.mss;
-        self.recover = sent;
-        self.recovering = false;
-        self.duplicates = 0;
+        self.abandon(sent);
     }
 
     /// After an idle time longer than a timeout, what is known of the network may be outdated: the window
@@ -311,6 +355,38 @@ mod tests {
         assert_eq!((it.window(), it.threshold()), (7500, 5000));
         assert_eq!(it.acknowledged(17_001, 9500, 12_000), Progress::Whole);
         assert_eq!((it.window(), it.recovering()), (5000, false));
+    }
+
+    #[test]
+    fn reno_leaves_at_the_first_acknowledgement_of_new_data_and_starts_no_second_recovery() {
+        let mut it = Congestion::new(MSS, 10, 0, Recovery::Reno);
+        assert!((0..3).any(|_| it.duplicate(5001, 10_000, 15_001)));
+        assert_eq!((it.window(), it.threshold(), it.phase()), (8000, 5000, Phase::Avoidance));
+        assert_eq!(it.acknowledged(7001, 2000, 12_000), Progress::Whole);
+        assert_eq!((it.window(), it.recovering()), (5000, false));
+        assert!((0..9).all(|_| !it.duplicate(7001, 10_000, 17_001)));
+        it.acknowledged(15_002, 8001, 10_000);
+        assert!((0..3).any(|_| it.duplicate(15_002, 10_000, 25_001)));
+    }
+
+    #[test]
+    fn three_reports_or_a_loss_start_a_recovery_which_leaves_the_window_alone() {
+        let recovers = |lost| {
+            let mut it = Congestion::new(MSS, 10, 0, Recovery::Sack);
+            let count = (1..9).find(|_| it.reported(5001, lost, 12_000, 17_001));
+            assert_eq!((it.window(), it.threshold(), it.allowed()), (5000, 5000, 5000));
+            assert_eq!(it.acknowledged(7001, 2000, 12_000), Progress::Whole);
+            assert_eq!((it.window(), it.recovering(), it.recover()), (5000, true, 17_001));
+            assert_eq!(it.acknowledged(17_001, 10_000, 12_000), Progress::Whole);
+            assert_eq!((it.window(), it.recovering()), (5000, false));
+            count
+        };
+        assert_eq!((recovers(false), recovers(true)), (Some(3), Some(1)));
+        // After a timeout none begins before all that was in flight is acknowledged.
+        let mut it = Congestion::new(MSS, 10, 0, Recovery::Sack);
+        it.timed_out(10_000, 10_001, false);
+        assert!((0..9).all(|_| !it.reported(10_000, true, 10_000, 12_001)));
+        assert!(it.reported(10_001, true, 2000, 12_001));
     }
 
     #[test]

@@ -4,12 +4,17 @@ use bytes::Bytes;
 use std::time::Duration;
 use wire::Instant;
 
-use super::Config;
 use super::congestion::Congestion;
+use super::peer_window::PeerWindow;
+use super::phases::{PhaseTimes, Phases};
 use super::receive_buffer::ReceiveBuffer;
+use super::reports::Reports;
 use super::rtt::Rtt;
+use super::scoreboard::Scoreboard;
 use super::send_buffer::SendBuffer;
 use super::seq::ahead;
+use super::stamps::Stamps;
+use super::{Config, Recovery};
 use crate::net::Segment;
 
 /// One side of a TCP connection.
@@ -37,18 +42,19 @@ pub struct Connection {
     pub(super) next: u32,
     /// The sequence number after the highest ever sent.
     pub(super) sent: u32,
-    /// The peer's window after `una`, the largest it ever was, and the segment that set it (RFC 9293: SND.WL1
-    /// and SND.WL2).
-    pub(super) window: u32,
-    pub(super) window_max: u32,
-    pub(super) window_seq: u32,
-    pub(super) window_ack: u32,
+    pub(super) peer: PeerWindow,
     /// Data from `una` on; from the byte after the SYN while that is unacknowledged.
     pub(super) output: SendBuffer,
     /// The user has closed: a FIN follows the data.
     pub(super) fin_wanted: bool,
     pub(super) congestion: Congestion,
+    pub(super) phases: Phases,
     pub(super) rtt: Rtt,
+    /// Whether both sides take selective acknowledgements; before the peer's SYN, whether this side does.
+    pub(super) sack: bool,
+    /// What the peer has selectively acknowledged.
+    pub(super) scoreboard: Scoreboard,
+    pub(super) stamps: Stamps,
     /// The segment at `una` must be sent again at once.
     pub(super) resend: bool,
     /// A probe must be sent although the peer's window is too small.
@@ -66,6 +72,8 @@ pub struct Connection {
     pub(super) reset: Option<u32>,
 
     pub(super) input: ReceiveBuffer,
+    /// What to acknowledge selectively.
+    pub(super) reports: Reports,
     /// The peer's initial sequence number.
     pub(super) irs: u32,
     /// The right edge of the window that we have advertised.
@@ -114,6 +122,18 @@ pub enum State {
     Closed,
 }
 
+impl State {
+    /// Whether both sides know each other's sequence numbers, and the connection has not ended.
+    pub(super) fn synchronised(self) -> bool {
+        !matches!(self, Self::SynSent | Self::SynReceived | Self::Closed)
+    }
+
+    /// Whether a FIN must be sent, or is unacknowledged.
+    pub(super) fn owes_fin(self) -> bool {
+        matches!(self, Self::FinWait1 | Self::Closing | Self::LastAck)
+    }
+}
+
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -138,15 +158,18 @@ pub struct Counters {
     pub retransmitted: u64,
     /// How often the retransmission timer expired.
     pub timeouts: u64,
-    /// How often three duplicate acknowledgements started a fast recovery.
+    /// How often duplicate or selective acknowledgements started a fast recovery.
     pub recoveries: u64,
+    /// Bytes of data up to the largest acknowledgement number received.
+    pub acknowledged: u64,
+    /// Acknowledgements that reported a segment's second arrival (D-SACK, RFC 2883).
+    pub dsacks: u64,
 }
 
 impl Connection {
     /// Opens a connection actively; `iss` is its initial sequence number.
     pub fn connect(config: Config, now: Instant, iss: u32) -> Self {
         let mss = u32::from(config.mss);
-        let first = iss.wrapping_add(1);
         Self {
             state: State::SynSent,
             end: None,
@@ -156,14 +179,15 @@ impl Connection {
             una: iss,
             next: iss,
             sent: iss,
-            window: 0,
-            window_max: 0,
-            window_seq: 0,
-            window_ack: first,
+            peer: PeerWindow::default(),
             output: SendBuffer::new(config.send_buffer),
             fin_wanted: false,
             congestion: Congestion::new(mss, config.initial_window, iss, config.recovery),
+            phases: Phases::default(),
             rtt: Rtt::new(&config),
+            sack: config.recovery == Recovery::Sack,
+            scoreboard: Scoreboard::default(),
+            stamps: Stamps::new(config.timestamps),
             resend: false,
             probe: false,
             probes: 0,
@@ -173,6 +197,7 @@ impl Connection {
             queued: 0,
             reset: None,
             input: ReceiveBuffer::new(config.receive_buffer, 0),
+            reports: Reports::default(),
             irs: 0,
             advertised: 0,
             fin_at: None,
@@ -329,6 +354,11 @@ impl Connection {
         self.counters
     }
 
+    /// How long it has been in slow start and in congestion avoidance until `now`.
+    pub fn phase_times(&self, now: Instant) -> PhaseTimes {
+        self.phases.until(now)
+    }
+
     /// Number of pieces of received data.
     #[cfg(test)]
     pub(super) fn buffered_pieces(&self) -> usize {
@@ -338,18 +368,13 @@ impl Connection {
     /// Whether reading has opened the window far enough that the peer should be told: by half the buffer, or
     /// by two segments if less than two were open.
     fn window_update_due(&self) -> bool {
-        if !self.synchronised() || self.peer_closed {
+        if !self.state.synchronised() || self.peer_closed {
             return false;
         }
         let open = ahead(self.input.next(), self.advertised);
         let opened = self.input.room().saturating_sub(open);
         let half = self.config.receive_buffer / 2;
         opened >= half || (open < 2 * self.mss && opened >= half.min(2 * self.mss))
-    }
-
-    /// Whether both sides know each other's sequence numbers, and the connection has not ended.
-    pub(super) fn synchronised(&self) -> bool {
-        !matches!(self.state, State::SynSent | State::SynReceived | State::Closed)
     }
 
     /// Ends the connection. After an orderly end its data can be read for a while.

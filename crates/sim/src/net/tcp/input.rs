@@ -2,10 +2,13 @@
 
 use wire::Instant;
 
+use super::Recovery;
 use super::congestion::{Congestion, Progress};
 use super::connection::{Connection, End, State};
 use super::receive_buffer::{Arrival, ReceiveBuffer};
+use super::reports::Reports;
 use super::seq::{ahead, before};
+use crate::net::segment::STAMPS_OPTION;
 use crate::net::{Flags, Segment};
 
 impl Connection {
@@ -53,9 +56,16 @@ impl Connection {
         self.advertised = self.input.next();
         // RFC 9293 assumes 536 bytes without the option. Every host here sends it.
         self.mss = self.mss.min(u32::from(syn.mss.unwrap_or(536))).max(1);
-        self.window = syn.window;
-        self.window_max = syn.window;
-        self.window_seq = syn.seq;
+        self.sack &= syn.sack_permitted;
+        if self.stamps.meet(syn) {
+            // The option takes its place from the payload (RFC 9293, section 3.7.1), and times the SYN too.
+            self.mss = self.mss.saturating_sub(STAMPS_OPTION).max(1);
+            self.rtt.sent_again();
+        }
+        if self.sack {
+            self.reports = Reports::permitted(self.stamps.in_use());
+        }
+        self.peer.meet(syn);
     }
 
     /// Our SYN is acknowledged: the connection is established.
@@ -67,17 +77,22 @@ impl Connection {
             initial_window = 1;
             self.rtt.syn_was_lost();
         }
-        let recovery = self.config.recovery;
+        let recovery = match self.config.recovery {
+            Recovery::Sack if !self.sack => Recovery::Standard,
+            other => other,
+        };
         self.congestion = Congestion::new(self.mss, initial_window, self.iss, recovery);
         self.rtt.acknowledged(now, segment.ack);
+        if let Some(echoed) = self.stamps.round_trip(now, segment)
+            && !self.syn_was_lost
+        {
+            self.rtt.measured(echoed);
+        }
         self.una = segment.ack;
         self.next = segment.ack;
         self.tries = 0;
         self.retry_at = None;
-        self.window_seq = segment.seq;
-        self.window_ack = segment.ack;
-        self.window = segment.window;
-        self.window_max = self.window_max.max(segment.window);
+        self.peer.set(segment);
         self.state = if self.fin_wanted { State::FinWait1 } else { State::Established };
     }
 
@@ -114,6 +129,13 @@ impl Connection {
         if before(right, segment.seq) {
             self.ack_due = true;
             return;
+        }
+        if !self.stamps.take(&segment) {
+            return;
+        }
+        if self.sack && !segment.payload.is_empty() {
+            let twice = self.input.known(segment.seq, segment.payload.len() as u32);
+            self.reports.arrived_twice(twice);
         }
         // Data that the peer repeats is acknowledged again: our last acknowledgement may have been lost.
         let repeated = len > 0 && !before(next, segment.seq.wrapping_add(len));
@@ -157,10 +179,11 @@ impl Connection {
             self.tries = 0;
         }
         if ack != self.una {
-            self.handle_progress(now, ack);
-        } else if self.next != self.una
+            self.handle_progress(now, segment);
+        } else if !self.sack
+            && self.next != self.una
             && segment.sequence_len() == 0
-            && segment.window == self.window
+            && segment.window == self.peer.size
         {
             let flight = self.flight();
             if self.congestion.duplicate(self.una, flight, self.sent) {
@@ -168,37 +191,32 @@ impl Connection {
                 self.resend = true;
             }
         }
-        self.update_window(segment);
-        true
-    }
-
-    /// Takes the peer's window from the segment, if that is the newest.
-    fn update_window(&mut self, segment: &Segment) {
-        let newer = before(self.window_seq, segment.seq)
-            || (self.window_seq == segment.seq && !before(segment.ack, self.window_ack));
-        if !newer {
-            return;
+        if self.sack {
+            self.handle_reports(segment);
         }
-        let opened = segment.window > self.window;
-        self.window = segment.window;
-        self.window_max = self.window_max.max(segment.window);
-        self.window_seq = segment.seq;
-        self.window_ack = segment.ack;
-        if opened && self.next == self.una {
+        if self.peer.update(segment) && self.next == self.una {
             // The window is open: probing ends.
             self.retry_at = None;
             self.probe = false;
             self.probes = 0;
         }
+        true
     }
 
     /// Handles an acknowledgement of new data.
-    fn handle_progress(&mut self, now: Instant, ack: u32) {
+    fn handle_progress(&mut self, now: Instant, segment: &Segment) {
+        let ack = segment.ack;
         let acked = ack.wrapping_sub(self.una);
         let flight = self.flight();
         let fin_acked = acked > self.output.len();
         self.rtt.acknowledged(now, ack);
-        self.output.discard(acked.min(self.output.len()));
+        if let Some(echoed) = self.stamps.round_trip(now, segment) {
+            self.rtt.measured(echoed);
+        }
+        let data = acked.min(self.output.len());
+        self.output.discard(data);
+        self.counters.acknowledged += u64::from(data);
+        self.scoreboard.acknowledged(ack);
         self.una = ack;
         if before(self.next, ack) {
             self.next = ack;
@@ -265,6 +283,9 @@ impl Connection {
             self.ack_at = self.ack_at.or(Some(now + self.config.delayed_ack_timeout));
         } else {
             self.ack_due = true;
+        }
+        if self.sack && arrival == Arrival::Early {
+            self.reports.arrived(seq);
         }
         if self.fin_at == Some(self.input.next()) {
             self.handle_fin(now);

@@ -11,27 +11,33 @@ use crate::net::{Flags, Segment};
 impl Connection {
     /// The next segment to send now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        let is_open = self.state.synchronised() && self.end.is_none();
+        self.phases.enter(now, is_open.then(|| self.congestion.phase()));
         if let Some(seq) = self.reset.take() {
             return Some(self.make_reset(seq));
         }
         match self.state {
             State::Closed => None,
             State::SynSent | State::SynReceived => self.transmit_syn(now),
-            State::TimeWait => self.transmit_ack(),
-            _ if self.resend => Some(self.transmit_again(now)),
-            _ => self.transmit_data(now).or_else(|| self.transmit_ack()),
+            State::TimeWait => self.transmit_ack(now),
+            _ if self.resend => Some(self.transmit_first_again(now)),
+            _ if self.sack && self.congestion.recovering() => {
+                self.transmit_in_recovery(now).or_else(|| self.transmit_ack(now))
+            }
+            _ => self.transmit_data(now).or_else(|| self.transmit_ack(now)),
         }
     }
 
     fn transmit_syn(&mut self, now: Instant) -> Option<Segment> {
         if self.next != self.iss {
-            return self.transmit_ack();
+            return self.transmit_ack(now);
         }
         let answer = self.state == State::SynReceived;
         let flags = if answer { Flags::SYN | Flags::ACK } else { Flags::SYN };
         self.next = self.iss.wrapping_add(1);
         let mut syn = self.make(now, self.iss, flags, Bytes::new());
         syn.mss = Some(self.config.mss);
+        syn.sack_permitted = self.sack;
         // The first SYN acknowledges nothing.
         if !answer {
             (syn.ack, syn.window) = (0, self.config.receive_buffer);
@@ -40,24 +46,35 @@ impl Connection {
     }
 
     /// Sends the first missing segment again: in fast retransmit, and after partial acknowledgements.
-    fn transmit_again(&mut self, now: Instant) -> Segment {
+    fn transmit_first_again(&mut self, now: Instant) -> Segment {
         self.resend = false;
-        let flight = self.sent.wrapping_sub(self.una);
-        let len = self.output.len().min(self.mss).min(flight);
+        let missing = self.scoreboard.gap(self.una, self.sent).unwrap_or((self.una, self.sent));
+        let again = self.transmit_again(now, missing);
+        self.scoreboard.begin(again.seq.wrapping_add(again.sequence_len()));
+        again
+    }
+
+    /// Sends a segment of this range again, from its first sequence number on.
+    pub(super) fn transmit_again(&mut self, now: Instant, (start, end): (u32, u32)) -> Segment {
+        let written = self.una.wrapping_add(self.output.len());
+        let (flight, left) = (end.wrapping_sub(start), ahead(start, written));
+        let len = left.min(self.reports.payload_max(&self.input, self.mss)).min(flight);
         // A repeated segment gives no round-trip time.
         match self.config.recovery {
-            Recovery::Standard => self.rtt.sent_again(),
-            Recovery::Ns3 => self.rtt.one_sent_again(self.una.wrapping_add(len)),
+            Recovery::Ns3 => self.rtt.one_sent_again(start.wrapping_add(len)),
+            Recovery::Standard | Recovery::Reno | Recovery::Sack => self.rtt.sent_again(),
         }
-        let fin = len == self.output.len() && flight > len;
-        self.make_data(now, self.una, len, fin)
+        let fin = len == left && flight > len;
+        self.make_data(now, start, len, fin)
     }
 
     /// The next segment in sequence, if both windows are open and it is large enough to send.
-    fn transmit_data(&mut self, now: Instant) -> Option<Segment> {
+    pub(super) fn transmit_data(&mut self, now: Instant) -> Option<Segment> {
+        let (next, gap) = self.scoreboard.skip(self.next, self.sent);
+        self.next = next;
         let flight = self.flight();
         let unsent = self.output.len().saturating_sub(flight);
-        let fin_due = self.owes_fin() && flight <= self.output.len();
+        let fin_due = self.state.owes_fin() && flight <= self.output.len();
         if unsent == 0 && !fin_due {
             return None;
         }
@@ -65,12 +82,20 @@ impl Connection {
         if flight == 0 && now - self.last_sent > self.rtt.rto() {
             self.congestion.idle(self.config.initial_window);
         }
-        let usable = self.congestion.allowed().min(self.window).saturating_sub(flight);
-        let len = unsent.min(usable).min(self.mss);
+        let in_flight = if self.sack && self.congestion.recovering() {
+            self.scoreboard.pipe(self.una, self.sent, self.mss)
+        } else {
+            self.scoreboard.unreported(self.una, self.next)
+        };
+        let usable = self.congestion.allowed().saturating_sub(in_flight);
+        let usable = usable.min(self.peer.size.saturating_sub(flight));
+        let full = self.reports.payload_max(&self.input, self.mss);
+        let len = unsent.min(usable).min(full).min(gap);
         // A probe sends what little fits in the window, or one byte beyond it if nothing fits.
         let probe = std::mem::take(&mut self.probe);
         let forced = probe && len > 0;
-        if !forced && !self.worth_sending(unsent, len, flight) {
+        let worth = len == gap || self.worth_sending(unsent, len, flight, full);
+        if !forced && !worth {
             return if probe { Some(self.transmit_probe(now)) } else { self.wait_for_window(now) };
         }
         let seq = self.next;
@@ -79,48 +104,44 @@ impl Connection {
         Some(self.make_data(now, seq, len, fin))
     }
 
-    /// Whether a FIN must be sent, or is unacknowledged.
-    fn owes_fin(&self) -> bool {
-        matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
-    }
-
     /// Avoids the silly window syndrome (RFC 1122, section 4.2.3.4): sends a full segment, all data there is,
     /// or at least half the largest window that the peer has advertised.
-    fn worth_sending(&self, unsent: u32, len: u32, flight: u32) -> bool {
+    fn worth_sending(&self, unsent: u32, len: u32, flight: u32, full: u32) -> bool {
         if len == unsent {
             let corked = self.config.cork && self.queued > 0 && flight > 0;
-            if corked && len < self.mss && !self.fin_wanted {
+            if corked && len < full && !self.fin_wanted {
                 return false;
             }
-            return self.config.nodelay || self.fin_wanted || flight == 0 || len == self.mss;
+            return self.config.nodelay || self.fin_wanted || flight == 0 || len == full;
         }
-        len == self.mss || (len > 0 && len >= self.window_max / 2)
+        len == full || (len > 0 && len >= self.peer.largest / 2)
     }
 
     /// Arms the probe timer. With nothing in flight, no acknowledgement would reopen the window.
     fn wait_for_window(&mut self, now: Instant) -> Option<Segment> {
         if self.next == self.una && self.retry_at.is_none() {
-            self.retry_at = Some(now + self.probe_interval());
+            self.retry_at = Some(now + self.rtt.doubled(self.probes));
         }
         None
     }
 
     /// A probe: one byte beyond the peer's closed window, which makes it answer with its window. The byte
-    /// does not count as sent, but is acknowledged if the peer accepts it.
+    /// does not count as sent, but is acknowledged if the peer accepts it. The next probe follows after the
+    /// retransmission timeout, then after twice as long each time (RFC 1122, section 4.2.2.17).
     fn transmit_probe(&mut self, now: Instant) -> Segment {
-        self.retry_at = Some(now + self.probe_interval());
+        self.retry_at = Some(now + self.rtt.doubled(self.probes));
         let segment = self.make_data(now, self.una, 1, false);
         self.rtt.sent_again();
         segment
     }
 
-    fn transmit_ack(&mut self) -> Option<Segment> {
+    fn transmit_ack(&mut self, now: Instant) -> Option<Segment> {
         if !self.ack_due {
             return None;
         }
         self.counters.segments += 1;
         let seq = self.usable_seq();
-        Some(self.finish_segment(seq, Flags::ACK, Bytes::new()))
+        Some(self.finish_segment(now, seq, Flags::ACK, Bytes::new()))
     }
 
     /// A segment with `len` bytes of data from sequence number `seq` on.
@@ -139,12 +160,12 @@ impl Connection {
 
     /// A segment that takes sequence numbers: it is counted and timed, and starts the retransmission timer.
     fn make(&mut self, now: Instant, seq: u32, flags: Flags, payload: Bytes) -> Segment {
-        let segment = self.finish_segment(seq, flags, payload);
+        let segment = self.finish_segment(now, seq, flags, payload);
         let end = seq.wrapping_add(segment.sequence_len());
         self.counters.segments += 1;
         if before(seq, self.sent) {
             self.counters.retransmitted += 1;
-        } else {
+        } else if self.state == State::SynSent || !self.stamps.in_use() {
             self.rtt.sent(now, end);
         }
         self.sent = later(self.sent, end);
@@ -153,13 +174,16 @@ impl Connection {
         segment
     }
 
-    /// Completes a segment with what each carries: the acknowledgement number and the window.
-    fn finish_segment(&mut self, seq: u32, flags: Flags, payload: Bytes) -> Segment {
+    /// Completes a segment with what each carries: the acknowledgement number, the window, and the options.
+    fn finish_segment(&mut self, now: Instant, seq: u32, flags: Flags, payload: Bytes) -> Segment {
         self.ack_due = false;
         self.unacked = 0;
         self.ack_at = None;
-        let window = self.advertise();
-        Segment { seq, ack: self.input.next(), flags, window, mss: None, payload }
+        let (ack, window, sack) =
+            (self.input.next(), self.advertise(), self.reports.blocks(&self.input));
+        self.reports.sent(&self.input);
+        let stamps = self.stamps.option(now, ack);
+        Segment { seq, ack, flags, window, sack, stamps, payload, ..Segment::default() }
     }
 
     /// The window to advertise. Its right edge never moves left, and moves right only by a segment or half
@@ -178,19 +202,19 @@ impl Connection {
     /// A RST; only its sequence number matters.
     fn make_reset(&mut self, seq: u32) -> Segment {
         self.counters.segments += 1;
-        let flags = if self.synchronised() || self.end.is_some() {
+        let flags = if self.state.synchronised() || self.end.is_some() {
             Flags::RST | Flags::ACK
         } else {
             Flags::RST
         };
         let ack = if flags.has(Flags::ACK) { self.input.next() } else { 0 };
-        Segment { seq, ack, flags, window: 0, mss: None, payload: Bytes::new() }
+        Segment { seq, ack, flags, ..Segment::default() }
     }
 
     /// The sequence number for a segment without data. It lies inside the peer's window, which `next` may not
     /// after a probe.
     pub(super) fn usable_seq(&self) -> u32 {
-        let right = self.una.wrapping_add(self.window);
+        let right = self.una.wrapping_add(self.peer.size);
         if before(right, self.sent) { right } else { self.sent }
     }
 }

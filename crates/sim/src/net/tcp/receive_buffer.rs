@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes};
 
-use super::seq::{ahead, before};
+use super::seq::{ahead, before, earlier, later};
 
 /// Largest number of pieces, in order and out of order together, however small they are.
 const PIECES_MAX: usize = 4096;
@@ -69,6 +69,35 @@ impl ReceiveBuffer {
         }
         self.join();
         Arrival::FilledGap
+    }
+
+    /// The first data of this range that has arrived before.
+    pub fn known(&self, seq: u32, len: u32) -> Option<(u32, u32)> {
+        let end = seq.wrapping_add(len);
+        if before(seq, self.next) {
+            return Some((seq, earlier(end, self.next))).filter(|_| len > 0);
+        }
+        let first = self.early.iter().find(|it| before(seq, end_of(it)) && before(it.0, end))?;
+        let start = later(seq, first.0);
+        let (_, after) = self.block_at(start)?;
+        Some((start, earlier(end, after)))
+    }
+
+    /// The block of pieces after a gap that holds the byte with this sequence number, as far as they follow on
+    /// each other.
+    pub fn block_at(&self, seq: u32) -> Option<(u32, u32)> {
+        let after = self.early.partition_point(|it| !before(seq, it.0));
+        let (mut first, mut last) = (after.checked_sub(1)?, after - 1);
+        if !before(seq, end_of(&self.early[first])) {
+            return None;
+        }
+        while first > 0 && end_of(&self.early[first - 1]) == self.early[first].0 {
+            first -= 1;
+        }
+        while last + 1 < self.early.len() && end_of(&self.early[last]) == self.early[last + 1].0 {
+            last += 1;
+        }
+        Some((self.early[first].0, end_of(&self.early[last])))
     }
 
     fn append(&mut self, piece: Bytes) {
@@ -139,6 +168,11 @@ impl ReceiveBuffer {
     }
 }
 
+/// The sequence number after a piece.
+fn end_of((seq, piece): &(u32, Bytes)) -> u32 {
+    seq.wrapping_add(piece.len() as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +224,12 @@ mod tests {
                 let first = ahead(start, buffer.next()).max(from);
                 if first < from + len {
                     let range = first as usize..(from + len) as usize;
+                    let twice = range.clone().find(|at| known[*at]).map(|first| {
+                        let end = (first..range.end).find(|at| !known[*at]).unwrap_or(range.end);
+                        [first, end].map(|at| start.wrapping_add(at as u32)).into()
+                    });
+                    let seq = start.wrapping_add(first);
+                    prop_assert_eq!(buffer.known(seq, range.len() as u32), twice);
                     known[range.clone()].fill(true);
                     buffer.insert(start.wrapping_add(first), Bytes::copy_from_slice(&sent[range]));
                 }

@@ -78,8 +78,8 @@ impl Rtt {
         }
     }
 
-    /// Updates the estimate (rules 2.2 to 2.4).
-    fn measured(&mut self, round_trip: Duration) {
+    /// A round trip was measured: updates the estimate (rules 2.2 to 2.4).
+    pub fn measured(&mut self, round_trip: Duration) {
         let (smoothed, deviation) = match self.estimate {
             None => (round_trip, round_trip / 2),
             Some((smoothed, deviation)) => {
@@ -90,6 +90,11 @@ impl Rtt {
         self.estimate = Some((smoothed, deviation));
         let rto = smoothed + (deviation * 4).max(GRANULARITY);
         self.rto = rto.max(self.min).min(self.max);
+    }
+
+    /// The timeout after this many doublings of its own, for probes of a closed window.
+    pub fn doubled(&self, times: u32) -> Duration {
+        self.rto.saturating_mul(1 << times.min(16)).min(self.max)
     }
 
     /// The timer has expired: the timeout doubles (rule 5.5).

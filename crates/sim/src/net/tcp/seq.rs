@@ -16,6 +16,11 @@ pub fn later(a: u32, b: u32) -> u32 {
     if before(a, b) { b } else { a }
 }
 
+/// The earlier of two.
+pub fn earlier(a: u32, b: u32) -> u32 {
+    if before(b, a) { b } else { a }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,5 +32,6 @@ mod tests {
         assert!(!before(0, top) && !before(7, 7));
         assert_eq!((ahead(top, 1), ahead(1, top), ahead(4, 4)), (2, 0, 0));
         assert_eq!((later(top, 1), later(1, top), later(3, 2)), (1, 1, 3));
+        assert_eq!((earlier(top, 1), earlier(1, top), earlier(3, 2)), (top, top, 2));
     }
 }

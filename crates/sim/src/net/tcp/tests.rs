@@ -3,11 +3,16 @@
 mod closing;
 mod loss;
 mod opening;
+mod phases;
 mod random;
 mod receiving;
+mod sack;
 mod sending;
+mod stamps;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -205,6 +210,29 @@ impl Pair {
             .map(|it| (ms(it.at - since), it.segment.ack - iss - 1))
             .collect()
     }
+}
+
+/// A pair with these settings whose client may send twenty segments at once and has a timeout of 400 ms. From
+/// now on the line drops each of the client's segments whose number is in `lost`, as often as it occurs there.
+pub fn twenty_of_which_are_lost(config: Config, lost: &[u32]) -> (Pair, Instant) {
+    let config = Config { initial_window: 20, delayed_ack: 1, rto_min: 400 * MS, ..config };
+    let mut pair = Pair::opened(config);
+    assert_eq!((pair.client.congestion_window(), pair.client.rto()), (20_000, 400 * MS));
+    let start = pair.now;
+    let offsets: Vec<_> = lost.iter().map(|i| CLIENT_ISS + 1 + 1000 * i).collect();
+    let left = Rc::new(RefCell::new(offsets));
+    pair.lose(move |sent| {
+        let mut left = left.borrow_mut();
+        let place = left.iter().position(|seq| sent.from == CLIENT && sent.segment.seq == *seq);
+        place.map(|place| left.remove(place)).is_some()
+    });
+    (pair, start)
+}
+
+/// The numbers, from `first` on, of the segments that were sent at this moment.
+pub fn numbers(pair: &Pair, start: Instant, at: u64) -> Vec<u32> {
+    let sent = pair.data_sent(CLIENT, start);
+    sent.iter().filter(|it| it.0 == at).map(|it| it.1 / 1000).collect()
 }
 
 /// Whole milliseconds.

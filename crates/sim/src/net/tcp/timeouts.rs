@@ -1,7 +1,5 @@
 //! What a connection does when a timer expires.
 
-use std::time::Duration;
-
 use wire::Instant;
 
 use super::connection::{Connection, End, State};
@@ -47,8 +45,12 @@ impl Connection {
             self.counters.timeouts += 1;
             self.rtt.back_off();
             self.send_syn_again();
-        } else if self.window == 0 || self.next == self.una {
+        } else if self.peer.size == 0 || self.next == self.una {
             // With nothing in flight or a closed window, the window is probed instead of retransmitting.
+            if self.sack {
+                self.congestion.abandon(self.sent);
+                self.scoreboard.clear();
+            }
             self.next = self.una;
             self.probe = true;
             self.probes += 1;
@@ -57,6 +59,7 @@ impl Connection {
             self.rtt.back_off();
             self.rtt.sent_again();
             self.congestion.timed_out(self.flight(), self.sent, self.tries > 1);
+            self.scoreboard.clear();
             self.next = self.una;
             self.resend = false;
         }
@@ -67,12 +70,5 @@ impl Connection {
         self.syn_was_lost = true;
         self.rtt.sent_again();
         self.next = self.iss;
-    }
-
-    /// How long the peer's window may stay closed until the next probe: the retransmission timeout at first,
-    /// then twice as long each time (RFC 1122, section 4.2.2.17).
-    pub(super) fn probe_interval(&self) -> Duration {
-        let doubled = self.rtt.rto().saturating_mul(1 << self.probes.min(16));
-        doubled.min(self.config.rto_max)
     }
 }

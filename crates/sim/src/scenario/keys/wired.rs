@@ -11,7 +11,7 @@ const BY_TCP: &[Traffic] =
     &[Traffic::Files, Traffic::Tcp, Traffic::Flows, Traffic::Fetches, Traffic::Pages];
 
 /// The keys, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 13] = [
+pub(super) static KEYS: [Spec; 14] = [
     Spec {
         name: "uplink_mbps",
         meaning: "rate of the gateway's uplink, in Mbit/s; from the mesh to the outside it may be another, uplink_up_mbps",
@@ -56,51 +56,58 @@ pub(super) static KEYS: [Spec; 13] = [
     },
     Spec {
         name: "mss",
-        meaning: "payload of a full TCP segment, in bytes",
+        meaning: "payload of a full TCP segment without options, in bytes",
         layouts: &[],
         traffic: BY_TCP,
-        slot: Slot::Whole(88..=2_264, |it| &mut it.mss),
+        slot: Slot::Whole(88..=2_264, |it| &mut it.tcp.mss),
     },
     Spec {
         name: "rto_min_s",
         meaning: "smallest retransmission timeout of TCP, in seconds",
         layouts: &[],
         traffic: BY_TCP,
-        slot: Slot::Number(0.01..=60.0, |it| &mut it.rto_min_s),
+        slot: Slot::Number(0.01..=60.0, |it| &mut it.tcp.rto_min_s),
     },
     Spec {
         name: "tcp_recovery",
-        meaning: "loss recovery of TCP: \"standard\", or \"ns3\" for comparisons with ns-3",
+        meaning: "loss recovery of TCP: \"standard\" (NewReno), \"reno\", \"sack\", or \"ns3\" for comparisons with ns-3",
         layouts: &[],
         traffic: &[],
-        slot: Slot::Word(|it| &mut it.tcp_recovery),
+        slot: Slot::Word(|it| &mut it.tcp.recovery),
+    },
+    Spec {
+        name: "tcp_timestamps",
+        meaning: "whether TCP's segments have timestamps, which take 12 bytes of each payload: true or false",
+        layouts: &[],
+        traffic: BY_TCP,
+        slot: Slot::Flag(|it| &mut it.tcp.timestamps),
     },
     Spec {
         name: "initial_window",
         meaning: "segments that TCP sends before the first acknowledgement",
         layouts: &[],
         traffic: BY_TCP,
-        slot: Slot::Whole(1..=64, |it| &mut it.initial_window),
+        slot: Slot::Whole(1..=64, |it| &mut it.tcp.initial_window),
     },
     Spec {
         name: "delayed_ack",
         meaning: "TCP acknowledges after this many segments, or after 0.2 s",
         layouts: &[],
         traffic: BY_TCP,
-        slot: Slot::Whole(1..=16, |it| &mut it.delayed_ack),
+        slot: Slot::Whole(1..=16, |it| &mut it.tcp.delayed_ack),
     },
     Spec {
         name: "send_buffer",
         meaning: "size of a TCP socket's send buffer, in bytes",
         layouts: &[],
         traffic: BY_TCP,
-        slot: Slot::Whole(1_000..=16_777_216, |it| &mut it.send_buffer),
+        slot: Slot::Whole(1_000..=16_777_216, |it| &mut it.tcp.send_buffer),
     },
     Spec {
         name: "receive_buffer",
         meaning: "size of a TCP socket's receive buffer, in bytes",
         layouts: &[],
         traffic: BY_TCP,
-        slot: Slot::Whole(1_000..=16_777_216, |it| &mut it.receive_buffer),
+        slot: Slot::Whole(1_000..=16_777_216, |it| &mut it.tcp.receive_buffer),
     },
 ];

@@ -118,8 +118,15 @@ fn a_reset_outside_the_window_is_not_believed() {
     let next = CLIENT_ISS + 1;
     for (seq, end) in [(next - 1, None), (next + 131_072, None), (next + 131_071, Some(End::Reset))]
     {
-        let reset =
-            Segment { seq, ack: 0, flags: Flags::RST, window: 0, mss: None, payload: Bytes::new() };
+        let reset = Segment {
+            seq,
+            ack: 0,
+            flags: Flags::RST,
+            window: 0,
+            mss: None,
+            payload: Bytes::new(),
+            ..Segment::default()
+        };
         let now = pair.now;
         pair.server().handle_segment(now, reset);
         assert_eq!(pair.server().end(), end);

@@ -1,32 +1,10 @@
 //! How a connection recovers from losses (RFC 5681, 6298, 6582, 3042).
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use super::{CLIENT, Config, Instant, MS, Pair, SERVER, data, numbers, round};
+use crate::net::tcp::{End, Recovery, State};
 
-use super::*;
-use crate::net::tcp::{End, State};
-
-/// A pair whose client may send twenty segments at once and has a timeout of 400 ms. From now on the line
-/// drops each segment whose number is in `lost`, as often as the number occurs there.
 fn twenty_of_which_are_lost(lost: &[u32]) -> (Pair, Instant) {
-    let rto_min = 400 * MS;
-    let mut pair = Pair::opened(Config { initial_window: 20, delayed_ack: 1, rto_min, ..round() });
-    assert_eq!((pair.client.congestion_window(), pair.client.rto()), (20_000, 400 * MS));
-    let start = pair.now;
-    let offsets: Vec<_> = lost.iter().map(|i| CLIENT_ISS + 1 + 1000 * i).collect();
-    let left = Rc::new(RefCell::new(offsets));
-    pair.lose(move |sent| {
-        let mut left = left.borrow_mut();
-        let place = left.iter().position(|seq| sent.from == CLIENT && sent.segment.seq == *seq);
-        place.map(|place| left.remove(place)).is_some()
-    });
-    (pair, start)
-}
-
-/// The numbers, from `first` on, of the segments that were sent at this moment.
-fn numbers(pair: &Pair, start: Instant, at: u64) -> Vec<u32> {
-    let sent = pair.data_sent(CLIENT, start);
-    sent.iter().filter(|it| it.0 == at).map(|it| it.1 / 1000).collect()
+    super::twenty_of_which_are_lost(round(), lost)
 }
 
 #[test]
@@ -160,4 +138,32 @@ fn lost_acknowledgements_hardly_matter() {
     pair.run_for(5000 * MS);
     assert!(pair.got[SERVER] == data(100_000));
     assert!(pair.client.counters().retransmitted <= 1);
+}
+
+#[test]
+fn reno_leaves_its_recovery_at_a_partial_acknowledgement_and_waits_for_the_timer() {
+    let reno = Config { recovery: Recovery::Reno, ..round() };
+    let (mut pair, start) = super::twenty_of_which_are_lost(reno, &[0, 3]);
+    pair.write(CLIENT, data(100_000));
+    pair.run_for(100 * MS);
+    // As in NewReno: two by limited transmit, the lost one, and what 16 further duplicates allow, less one
+    // because only 18 arrived.
+    let expected: Vec<_> = [20, 21, 0].into_iter().chain(22..28).collect();
+    assert_eq!(numbers(&pair, start, 100), expected);
+    pair.run_for(100 * MS);
+    assert_eq!(
+        (pair.client.congestion_window(), pair.client.slow_start_threshold()),
+        (10_000, 10_000)
+    );
+    // The duplicates of 20 and 21 came before the partial acknowledgement and let one out each.
+    assert_eq!(numbers(&pair, start, 200), [28, 29]);
+    // 27 segments are in flight, and duplicates of the one that is missing start no second recovery. The
+    // partial acknowledgement restarted the timer.
+    pair.run_for(399 * MS);
+    assert_eq!((pair.client.counters().recoveries, pair.client.counters().timeouts), (1, 0));
+    assert_eq!(pair.data_sent(CLIENT, start).len(), 20 + expected.len() + 2);
+    pair.run_for(MS);
+    assert_eq!((numbers(&pair, start, 600), pair.client.counters().timeouts), (vec![3], 1));
+    pair.run_for(5000 * MS);
+    assert!(pair.got[SERVER] == data(100_000));
 }

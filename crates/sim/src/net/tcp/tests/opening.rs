@@ -130,6 +130,7 @@ fn a_refusal_ends_it_but_a_stray_one_does_not() {
         window: 0,
         mss: None,
         payload: Bytes::new(),
+        ..Segment::default()
     };
     pair.client.handle_segment(pair.now, reset(CLIENT_ISS + 7));
     assert_eq!(pair.client.state(), State::SynSent);
@@ -148,6 +149,7 @@ fn an_answer_to_an_older_connection_is_reset() {
         window: 1000,
         mss: None,
         payload: Bytes::new(),
+        ..Segment::default()
     };
     pair.client.handle_segment(pair.now, old);
     let answer = pair.client.poll_transmit(pair.now).unwrap();

@@ -1,7 +1,7 @@
 //! A line loses, reorders and duplicates segments: all data arrives, unless the line is dead.
 
 use super::*;
-use crate::net::tcp::{End, State};
+use crate::net::tcp::{End, Recovery, State};
 use proptest::prelude::*;
 
 /// What the line does in turn with the segments sent over it.
@@ -18,9 +18,19 @@ fn line() -> impl Strategy<Value = Vec<Vec<Duration>>> {
 }
 
 fn config() -> impl Strategy<Value = Config> {
-    (1..1500u16, 1..5u32, 1..4u32, 1..9000u32, 100..9000u32, any::<bool>()).prop_map(
-        |(mss, initial_window, delayed_ack, send_buffer, receive_buffer, nodelay)| Config {
-            mss: mss.max(20),
+    let kinds = [Recovery::Standard, Recovery::Reno, Recovery::Sack, Recovery::Ns3];
+    let recovery = prop::sample::select(kinds.to_vec());
+    let numbers = (1..1500u16, 1..5u32, 1..4u32, 1..9000u32, 100..9000u32, any::<bool>());
+    (numbers, recovery, any::<bool>()).prop_map(
+        |(
+            (mss, initial_window, delayed_ack, send_buffer, receive_buffer, nodelay),
+            recovery,
+            timestamps,
+        )| Config {
+            // Options must leave room for data.
+            mss: mss.max(if timestamps || recovery == Recovery::Sack { 80 } else { 20 }),
+            recovery,
+            timestamps,
             initial_window,
             delayed_ack,
             send_buffer,
@@ -45,7 +55,7 @@ fn turn(state: &mut u64) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn all_arrives_in_order_exactly_once_and_both_ends_close(
@@ -54,7 +64,11 @@ proptest! {
         iss: [u32; 2],
         sizes in (0..40_000usize, 0..20_000usize),
         seed in 1..u64::MAX,
+        alike: bool,
     ) {
+        // Half of the pairs have the same options, so that they agree on them.
+        let Config { recovery, timestamps, .. } = if alike { configs.0 } else { configs.1 };
+        let configs = (configs.0, Config { recovery, timestamps, ..configs.1 });
         let mut state = seed;
         let fate = Box::new(move |_: &Sent| line[turn(&mut state) % line.len()].clone());
         let mut pair = Pair::with(configs.0, configs.1, iss, fate);
@@ -95,7 +109,7 @@ proptest! {
             let flags = flags.fold(Flags::default(), |all, it| all | it);
             let payload = Bytes::from(vec![1; len]);
             let (seq, ack) = (CLIENT_ISS.wrapping_sub(1000) + seq, SERVER_ISS - 1000 + ack);
-            let segment = Segment { seq, ack, flags, window, mss: None, payload };
+            let segment = Segment { seq, ack, flags, window, mss: None, payload, ..Segment::default() };
             let now = pair.now;
             let server = pair.server();
             if server.poll_timeout().is_some_and(|at| at <= now) {

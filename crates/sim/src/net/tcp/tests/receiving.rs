@@ -6,7 +6,15 @@ use crate::net::tcp::{End, State};
 fn segment(seq: u32, len: usize) -> Segment {
     let payload = Bytes::from(vec![7; len]);
     let seq = (CLIENT_ISS + 1).wrapping_add(seq);
-    Segment { seq, ack: SERVER_ISS + 1, flags: Flags::ACK, window: 100_000, mss: None, payload }
+    Segment {
+        seq,
+        ack: SERVER_ISS + 1,
+        flags: Flags::ACK,
+        window: 100_000,
+        mss: None,
+        payload,
+        ..Segment::default()
+    }
 }
 
 /// Gives a server this segment and reads the data. Returns the offset that the server acknowledges at once.
