@@ -87,8 +87,11 @@ impl<P: Packet> Recover<P> {
                 timed = None;
             } else {
                 timed = timed.map(|_| (entry.end == tcp.ack).then_some(entry.at));
+                rank = rank.max(entry.order);
             }
-            rank = rank.max(entry.order);
+            if entry.is_suspect {
+                self.neighbours.judge(entry.to, false);
+            }
         }
         if let Some(sample) = timed.flatten().and_then(|at| sample_of(now, at))
             && flow.duplicates == 0
@@ -124,7 +127,7 @@ impl<P: Packet> Recover<P> {
             let count = cache.len();
             cache.retain(|it| {
                 let has_arrived = !before(it.seq, first) && !before(after, it.end);
-                if has_arrived {
+                if has_arrived && !it.is_repeated {
                     rank = rank.max(it.order);
                 }
                 !has_arrived
@@ -161,9 +164,12 @@ impl<P: Packet> Recover<P> {
         let mut resends = false;
         if has_left {
             flow.duplicates += 1;
-            let by_order = self.config.overheard_loss && flow.is_next_to_receiver();
-            let enough = by_order || flow.duplicates >= DUPLICATES;
-            resends = enough && (!self.config.overheard_loss || self.may_be_lost(now, slot, index));
+            resends = if self.config.overheard_loss && flow.is_next_to_receiver() {
+                self.is_overdue(now, slot, index)
+            } else {
+                flow.duplicates >= DUPLICATES
+                    && (!self.config.overheard_loss || self.may_be_lost(now, slot, index))
+            };
         }
         if resends {
             self.table.flow(slot).duplicates = 0;
@@ -175,13 +181,21 @@ impl<P: Packet> Recover<P> {
         drops
     }
 
-    /// Whether an acknowledgement that does not name a packet can tell that it is lost: if the packet was sent
-    /// again, not before that copy could have been acknowledged.
+    /// Whether a packet can be lost, as acknowledgements say that do not know of it: if it was sent again, not
+    /// before that copy could have been acknowledged.
     fn may_be_lost(&self, now: Instant, slot: usize, index: usize) -> bool {
         let flow = self.table.get(slot);
-        flow.cache.get(index).is_some_and(|it| {
-            it.has_left() && (!it.is_repeated || now.since(it.at) >= flow.rtt.timeout())
-        })
+        let entry = flow.cache.get(index);
+        entry.is_some_and(|it| it.has_left() && !it.is_repeated)
+            || self.is_overdue(now, slot, index)
+    }
+
+    /// Whether a packet left so long ago that this acknowledgement would know of it. One that comes sooner may
+    /// have been caused by what left before it, also by a packet sent again in vain.
+    fn is_overdue(&self, now: Instant, slot: usize, index: usize) -> bool {
+        let flow = self.table.get(slot);
+        let entry = flow.cache.get(index);
+        entry.is_some_and(|it| it.has_left() && now.since(it.at) >= flow.rtt.timeout())
     }
 
     /// A new acknowledgement names the next packet that is missing. An adjacent receiver gets packets in the
@@ -193,7 +207,8 @@ impl<P: Packet> Recover<P> {
         }
         let Some(index) = flow.hole() else { return };
         let is_passed = flow.cache.get(index).is_some_and(|it| it.order < rank);
-        if is_passed && self.may_be_lost(now, slot, index) {
+        let is_lost = is_passed && self.may_be_lost(now, slot, index);
+        if is_lost || self.is_overdue(now, slot, index) {
             self.resend(now, slot, index, Cause::Duplicates);
         }
     }

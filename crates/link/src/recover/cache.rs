@@ -32,6 +32,8 @@ pub(super) struct Entry<P> {
     pub(super) resends: u8,
     /// How often the MAC has given it up in a row.
     pub(super) given_up: u8,
+    /// It was sent again because the neighbour was not heard forwarding it, and still was not.
+    pub(super) is_suspect: bool,
     /// More than one copy has passed, so that no round trip is measured (Karn's rule).
     pub(super) is_repeated: bool,
 }
@@ -73,7 +75,7 @@ impl<P> Cache<P> {
     }
 
     /// The packets in their order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry<P>> {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry<P>> + ExactSizeIterator {
         self.entries.iter()
     }
 

@@ -144,6 +144,7 @@ impl<P: Packet> Recover<P> {
                 is_heard: false,
                 resends: 0,
                 given_up: 0,
+                is_suspect: false,
                 is_repeated: false,
             });
         }

@@ -28,6 +28,12 @@ const BETA_RANGE: (f64, f64) = (0.5, 6.0);
 /// What neighbours forward counts only after this many samples of how long they take.
 const SAMPLES_MIN: u32 = 4;
 
+/// A neighbour gets this long to forward a packet: channels may be busy.
+const FORWARDING_MIN: Duration = Duration::from_millis(20);
+
+/// The same for acknowledgements. Most are followed by others that say more.
+const FORWARDING_ACK_MIN: Duration = Duration::from_millis(50);
+
 /// Timers are doubled no more often.
 const DOUBLINGS_MAX: u8 = 6;
 
@@ -65,12 +71,16 @@ impl<P: Packet> Recover<P> {
             Timer::Esrto { beta } => self.esrto(flow, beta),
         };
         timeout *= 1 << flow.backoff.min(DOUBLINGS_MAX);
+        let mut since = entry.at;
         if self.config.overheard_loss {
             // The router that has it sees to it first.
             timeout *= if entry.is_heard { 2 } else { 1 };
-            timeout += if flow.is_lone() { ACK_DELAY } else { Duration::ZERO };
+            match flow.second_left() {
+                Some(at) => since = since.max(at),
+                None => timeout += ACK_DELAY,
+            }
         }
-        Some(entry.at + timeout)
+        Some(since + timeout)
     }
 
     /// Equation 1.
@@ -99,20 +109,23 @@ impl<P: Packet> Recover<P> {
         self.resend(now, slot, index, Cause::Timer);
     }
 
-    /// When the next hop should have been heard forwarding the first packet that it was not heard forwarding.
+    /// When the next hop should have been heard forwarding the only packet that it was not heard forwarding. If
+    /// there are several, it waits for the channel; or it forwards a later one, which tells of those before.
     fn unheard_due(&self, flow: &Flow<P>) -> Option<Instant> {
         if !self.hears(flow) {
             return None;
         }
         let entry = flow.cache.get(self.unheard(flow)?)?;
-        Some(entry.at + flow.forwarding.timeout() * (1 << entry.resends.min(DOUBLINGS_MAX)))
+        let timeout = flow.forwarding.timeout().max(FORWARDING_MIN);
+        Some(entry.at.max(flow.heard_at) + timeout * (1 << entry.resends.min(DOUBLINGS_MAX)))
     }
 
-    /// The first packet that left and that the next hop was not heard forwarding.
+    /// The packet that left and that the next hop was not heard forwarding, if it is the only one.
     fn unheard(&self, flow: &Flow<P>) -> Option<usize> {
-        flow.cache
-            .iter()
-            .position(|it| it.has_left() && !it.is_heard && it.resends < UNHEARD_RESENDS_MAX)
+        let mut unheard = flow.cache.iter().enumerate().rev().filter(|(_, it)| !it.is_heard);
+        let (index, entry) = unheard.next()?;
+        let is_alone = unheard.next().is_none();
+        (is_alone && entry.has_left() && entry.resends < UNHEARD_RESENDS_MAX).then_some(index)
     }
 
     /// Whether this router usually hears the next hop forward this flow's data.
@@ -124,7 +137,7 @@ impl<P: Packet> Recover<P> {
 
     fn expire_unheard(&mut self, now: Instant, slot: usize) {
         if let Some(index) = self.unheard(self.table.get(slot)) {
-            self.resend(now, slot, index, Cause::Unheard);
+            self.resend_suspect(now, slot, index, Cause::Unheard);
         }
     }
 
@@ -142,6 +155,7 @@ impl<P: Packet> Recover<P> {
             return None;
         }
         let is_last_hop = ack.next.hop == flow.key.0.ip();
+        let mut since = ack.at;
         let timeout = match self.config.timer {
             Timer::Off => return None,
             Timer::Esrto { beta } if !self.config.overheard_loss => self.esrto(flow, beta),
@@ -151,10 +165,11 @@ impl<P: Packet> Recover<P> {
             }
             Timer::TcpLike | Timer::Esrto { .. } => {
                 let known = flow.forwarding_acks.samples() >= SAMPLES_MIN;
-                known.then(|| flow.forwarding_acks.timeout())?
+                since = since.max(flow.heard_ack_at);
+                known.then(|| flow.forwarding_acks.timeout().max(FORWARDING_ACK_MIN))?
             }
         };
-        Some(ack.at + timeout * (1 << ack.backoff.min(DOUBLINGS_MAX)))
+        Some(since + timeout * (1 << ack.backoff.min(DOUBLINGS_MAX)))
     }
 
     fn expire_ack(&mut self, now: Instant, slot: usize) {

@@ -49,7 +49,11 @@ pub(super) struct Flow<P> {
     pub(super) order: u64,
     /// From a packet's leaving the MAC to its acknowledgement.
     pub(super) rtt: Estimate,
-    /// From a packet's leaving the MAC to its being heard from the next hop.
+    /// When the next hop was last heard forwarding data.
+    pub(super) heard_at: Instant,
+    /// The same for acknowledgements.
+    pub(super) heard_ack_at: Instant,
+    /// How long the next hop takes to forward a packet once it has it and has forwarded the one before.
     pub(super) forwarding: Estimate,
     /// The same for acknowledgements.
     pub(super) forwarding_acks: Estimate,
@@ -82,6 +86,8 @@ impl<P> Flow<P> {
             next: None,
             order: 1,
             rtt: Estimate::default(),
+            heard_at: Instant::ZERO,
+            heard_ack_at: Instant::ZERO,
             forwarding: Estimate::default(),
             forwarding_acks: Estimate::default(),
             idle: Estimate::default(),
@@ -146,9 +152,10 @@ impl<P> Flow<P> {
         self.next.is_some_and(|next| next.hop == self.key.1.ip())
     }
 
-    /// Whether no more than one packet is unacknowledged, so that its acknowledgement may be delayed.
-    pub(super) fn is_lone(&self) -> bool {
-        self.cache.len() <= 1
+    /// When the second of the unacknowledged packets left, if it has. Receivers may delay the acknowledgement of
+    /// a single one.
+    pub(super) fn second_left(&self) -> Option<Instant> {
+        self.cache.get(1).filter(|it| it.has_left()).map(|it| it.at)
     }
 
     /// The rank of a packet that leaves the MAC now.

@@ -25,12 +25,16 @@ impl<P: Packet> Recover<P> {
         let Some(index) = flow.cache.find(tcp.seq, end) else { return };
         let Some(entry) = flow.cache.get_mut(index).filter(|it| it.to == from) else { return };
         entry.is_heard = true;
+        if std::mem::take(&mut entry.is_suspect) {
+            self.neighbours.judge(from, true);
+        }
         // Of a packet that was sent twice, the copy that was heard may be either.
         let single = entry.has_left() && !entry.is_repeated;
         let (at, order) = (entry.at, entry.order);
-        if single && let Some(sample) = sample_of(now, at) {
+        if single && let Some(sample) = sample_of(now, at.max(flow.heard_at)) {
             flow.forwarding.sample(sample);
         }
+        flow.heard_at = now;
         if self.config.eldd {
             flow.cache.remove(index);
             self.counters.evicted_eldd += 1;
@@ -46,13 +50,37 @@ impl<P: Packet> Recover<P> {
     fn resend_passed_over(&mut self, now: Instant, slot: usize, from: IpAddr, order: u64) {
         let mut index = 0;
         while let Some(entry) = self.table.get(slot).cache.get(index) {
-            let is_lost = entry.to == from
+            let seems_lost = entry.to == from
                 && entry.has_left()
                 && !entry.is_heard
                 && entry.order < order
                 && entry.resends < UNHEARD_RESENDS_MAX;
-            index += usize::from(!is_lost || self.resend(now, slot, index, Cause::Overheard));
+            index +=
+                usize::from(!seems_lost || self.resend_suspect(now, slot, index, Cause::Overheard));
         }
+    }
+
+    /// Sends a packet again that its next hop was not heard forwarding, unless such suspicions are mostly wrong
+    /// there. Returns whether it is still cached.
+    pub(super) fn resend_suspect(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        index: usize,
+        cause: Cause,
+    ) -> bool {
+        let Some(entry) = self.table.flow(slot).cache.get_mut(index) else { return false };
+        let to = entry.to;
+        if std::mem::take(&mut entry.is_suspect) {
+            self.neighbours.judge(to, false);
+        }
+        if !self.neighbours.suspect(to) {
+            // Nothing is known of it any more; acknowledgements may tell.
+            entry.is_heard = true;
+            return true;
+        }
+        entry.is_suspect = true;
+        self.resend(now, slot, index, cause)
     }
 
     /// A neighbour was heard forwarding an acknowledgement.
@@ -70,10 +98,11 @@ impl<P: Packet> Recover<P> {
         if ack.waiting == 0
             && ack.resends == 0
             && tcp.ack == ack.number
-            && let Some(sample) = sample_of(now, ack.at)
+            && let Some(sample) = sample_of(now, ack.at.max(flow.heard_ack_at))
         {
             flow.forwarding_acks.sample(sample);
         }
+        flow.heard_ack_at = now;
         self.arm(slot);
     }
 }

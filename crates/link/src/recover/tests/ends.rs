@@ -30,8 +30,6 @@ pub(super) struct Sender {
     smoothed: Option<(f64, f64)>,
     timed: Option<(u64, Instant)>,
     pub(super) retry_at: Option<Instant>,
-    pub(super) timeouts: u64,
-    pub(super) recoveries: u64,
 }
 
 impl Sender {
@@ -51,8 +49,6 @@ impl Sender {
             smoothed: None,
             timed: None,
             retry_at: None,
-            timeouts: 0,
-            recoveries: 0,
         }
     }
 
@@ -90,7 +86,6 @@ impl Sender {
             if self.is_recovering {
                 self.window += 1.0;
             } else if self.duplicates == 3 && self.una >= self.recover {
-                self.recoveries += 1;
                 (self.is_recovering, self.recover) = (true, self.next);
                 self.threshold = (flight / 2.0).max(2.0);
                 self.window = self.threshold + 3.0;
@@ -133,7 +128,6 @@ impl Sender {
 
     /// The retransmission timer has expired: go back to the first unacknowledged byte.
     pub(super) fn timeout(&mut self, now: Instant) {
-        self.timeouts += 1;
         self.threshold = ((self.next - self.una) as f64 / f64::from(MSS) / 2.0).max(2.0);
         (self.window, self.is_recovering) = (1.0, false);
         (self.recover, self.next) = (self.next, self.una);

@@ -84,7 +84,7 @@ fn verdict(how: u8) -> Verdict {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn nothing_harms(inputs in prop::collection::vec(input(), 1..300), paper: bool, flows in 0_usize..6) {
