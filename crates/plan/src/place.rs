@@ -100,6 +100,10 @@ struct Score(Vec<i64>);
 /// Parts of a natural logarithm that count as equal.
 const PARTS: f64 = 1e9;
 
+/// Links whose capacity is at most a tenth above the least one count as equally bad: measured matrices have no equal
+/// values.
+const NEARLY: i64 = (0.095_310_179_8 * PARTS) as i64;
+
 fn level(capacity: f64) -> i64 {
     // The logarithm of zero becomes the least number.
     (libm::log(capacity) * PARTS).round() as i64
@@ -127,8 +131,8 @@ impl Search<'_> {
     fn go_on(&mut self, areas: Areas, trail: Vec<f64>) {
         let capacities = capacities(self.matrix, &areas);
         let score = score(&capacities);
-        let worst =
-            (0..capacities.len()).filter(|link| Some(&level(capacities[*link])) == score.0.first());
+        let worst = score.0.first().map_or(0, |it| it.saturating_add(NEARLY));
+        let worst = (0..capacities.len()).filter(|link| level(capacities[*link]) <= worst);
         let mut is_end = true;
         for link in worst {
             if !is_end && self.returns >= RETURNS_MAX {

@@ -9,7 +9,7 @@ use crate::two_flow;
 /// WINE's chain of section 5.1: 802.11b at 11 Mbit/s, basic rate 2 Mbit/s, 240 m from router to router, reception
 /// up to 250 m, interference up to 550 m.
 fn wine(rts: Option<u32>) -> (Mesh, Matrix) {
-    let keys = [("hops", "8"), ("spacing_m", "240"), ("basic_mbps", "2"), ("rts", "on")];
+    let keys = [("hops", "8"), ("spacing_m", "240"), ("basic_mbps", "2"), ("rts", "true")];
     let keys = &keys[..3 + usize::from(rts.is_some())];
     let keys: Vec<_> =
         keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -22,11 +22,27 @@ fn wine(rts: Option<u32>) -> (Mesh, Matrix) {
 
 #[test]
 fn the_papers_chain_is_paced_by_the_papers_nodes() {
+    for rts in [None, Some(0)] {
+        let (mesh, matrix) = wine(rts);
+        let plan = place(&mesh, &matrix);
+        assert_eq!(plan.method, Method::Exact);
+        assert_eq!(plan.areas, [vec![0, 1, 2], vec![3, 4, 5], vec![6, 7]], "{rts:?}");
+        assert_eq!(plan.nodes, [0, 3, 6, 8]);
+    }
+}
+
+/// Links 3 and 4 of the chain are equally bad at first. A search that only goes on from link 3 ends at other nodes,
+/// with a lesser least capacity.
+#[test]
+fn of_equal_links_each_is_tried() {
     let (mesh, matrix) = wine(None);
-    let plan = place(&mesh, &matrix);
-    assert_eq!(plan.method, Method::Exact);
-    assert_eq!(plan.areas, [vec![0, 1, 2], vec![3, 4, 5], vec![6, 7]]);
-    assert_eq!(plan.nodes, [0, 3, 6, 8]);
+    let returns = RETURNS_MAX;
+    let mut search =
+        Search { mesh: &mesh, matrix: &matrix, returns, seen: BTreeSet::new(), best: None };
+    search.go_on((0..8).map(|link| vec![link]).collect(), vec![]);
+    let end = search.best.unwrap();
+    assert_eq!(nodes(&mesh, &end.areas), [0, 4, 7, 8]);
+    assert!(least(&capacities(&matrix, &end.areas)) < least_of(&matrix, &[0, 3, 6]));
 }
 
 /// The least capacity of areas that are given by the links at which they begin.

@@ -2,6 +2,9 @@
 
 use crate::{Mesh, text};
 
+#[cfg(test)]
+pub use strategies::{meshes, partition, values};
+
 /// A chain of this many hops; traffic enters and leaves at both ends.
 pub fn chain(hops: usize) -> Mesh {
     let names = (0..=hops).map(|it| it.to_string()).collect();
@@ -79,6 +82,3 @@ mod strategies {
         })
     }
 }
-
-#[cfg(test)]
-pub use strategies::{meshes, partition, values};

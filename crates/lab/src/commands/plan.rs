@@ -93,9 +93,7 @@ fn of_scenario(args: &PlanInterlay) -> Result<Given, Failure> {
         _ => {}
     }
     let (matrix, source) = match args.matrix.unwrap_or(MatrixSource::Model) {
-        MatrixSource::Model => {
-            (two_flow::matrix(&mesh, &scenario.radio, &scenario.links), "model")
-        }
+        MatrixSource::Model => (two_flow::matrix(&mesh, &scenario.radio, &scenario.links), "model"),
         MatrixSource::Simulate => (simulated(args, &scenario, &mesh)?, "simulate"),
     };
     let setting = Some(scenario.setting(None));

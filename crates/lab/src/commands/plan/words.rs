@@ -43,7 +43,9 @@ pub fn nodes<'a>(given: &'a Given, plan: &'a Plan) -> impl Iterator<Item = &'a s
 
 fn method(given: &Given, plan: &Plan) -> String {
     match plan.method {
-        Method::Exact => "algorithm 1, with all subsets of links within interference range".to_owned(),
+        Method::Exact => {
+            "algorithm 1, with all subsets of links within interference range".to_owned()
+        }
         Method::TwoHop { link, local } => format!(
             "the two-hop heuristic, which does not use the matrix: {local} links are within interference range of \
              {}, and algorithm 1 tries the subsets of at most {LOCAL_LINKS_MAX}",
@@ -53,15 +55,33 @@ fn method(given: &Given, plan: &Plan) -> String {
 }
 
 fn least(plan: &Plan) -> String {
-    let [first, last] = [plan.least.first(), plan.least.last()].map(|it| *it.expect("at least one"));
+    let [first, last] =
+        [plan.least.first(), plan.least.last()].map(|it| shown(*it.expect("at least one")));
     let steps = count(plan.least.len() - 1, "step");
     match plan.method {
-        _ if plan.least.len() == 1 => format!("{first:.4}, with an area for each link"),
+        _ if plan.least.len() == 1 => format!("{first}, with an area for each link"),
         Method::Exact => {
-            format!("{first:.4} with an area for each link, {last:.4} with these, after {steps}")
+            format!("{first} with an area for each link, {last} with these, after {steps}")
         }
-        Method::TwoHop { .. } => {
-            format!("{first:.4} with an area for each link, {last:.4} with these")
-        }
+        Method::TwoHop { .. } => format!("{first} with an area for each link, {last} with these"),
+    }
+}
+
+/// Three digits; the capacity of a link among hundreds is very small.
+fn shown(capacity: f64) -> String {
+    match capacity {
+        it if it == 0.0 || it >= 0.001 => format!("{it:.3}"),
+        it => format!("{it:.2e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_capacities_keep_their_digits() {
+        let texts = [0.0, 0.5, 0.001, 0.000_123_4].map(shown);
+        assert_eq!(texts, ["0.000", "0.500", "0.001", "1.23e-4"]);
     }
 }
