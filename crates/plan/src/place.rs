@@ -6,7 +6,7 @@
 //! a step is taken only if the sorted capacities increase: the least one, or with equal ones the next. So the least
 //! capacity never falls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capacity::{capacities, gains, least};
 use crate::{Matrix, Mesh, heuristic};
@@ -178,20 +178,22 @@ impl Search<'_> {
     fn with_area(&self, areas: &Areas, area_of: &[usize], subset: &[usize]) -> Areas {
         let (shared, free): (Vec<_>, Vec<_>) =
             subset.iter().copied().partition(|link| areas[area_of[*link]].len() > 1);
-        let mut old: Vec<BTreeSet<_>> =
-            areas.iter().map(|area| area.iter().copied().collect()).collect();
-        free.iter().for_each(|link| old[area_of[*link]].clear());
+        let near: BTreeSet<_> = subset.iter().map(|link| area_of[*link]).collect();
+        let far = areas.iter().enumerate().filter(|(at, _)| !near.contains(at));
+        let far: Areas = far.map(|(_, area)| area.clone()).collect();
+        let members = |at: usize| (at, areas[at].iter().copied().collect::<BTreeSet<_>>());
+        let mut old: BTreeMap<_, _> = shared.iter().map(|link| members(area_of[*link])).collect();
         let mut new = BTreeSet::from_iter(free);
-        let mut stays = self.joined(&old, &new);
+        let mut stays = self.joined(&far, &old, &new);
         for link in shared {
-            let own = &mut old[area_of[link]];
+            let own = old.get_mut(&area_of[link]).expect("it has this link");
             own.remove(&link);
             new.insert(link);
-            let moves = self.joined(&old, &new);
+            let moves = self.joined(&far, &old, &new);
             if self.score(&moves) > self.score(&stays) {
                 stays = moves;
             } else {
-                old[area_of[link]].insert(link);
+                old.entry(area_of[link]).or_default().insert(link);
                 new.remove(&link);
             }
         }
@@ -202,10 +204,16 @@ impl Search<'_> {
         score(&capacities(self.matrix, areas))
     }
 
-    /// All areas in order. One that is no longer connected becomes several.
-    fn joined(&self, old: &[BTreeSet<usize>], new: &BTreeSet<usize>) -> Areas {
-        let all = old.iter().chain([new]).flat_map(|area| self.mesh.parts(area));
-        let mut areas: Areas = all.map(|part| part.into_iter().collect()).collect();
+    /// All areas in order. Of the old and the new ones, one that is no longer connected becomes several.
+    fn joined(
+        &self,
+        far: &Areas,
+        old: &BTreeMap<usize, BTreeSet<usize>>,
+        new: &BTreeSet<usize>,
+    ) -> Areas {
+        let parts = old.values().chain([new]).flat_map(|area| self.mesh.parts(area));
+        let parts = parts.map(|part| part.into_iter().collect());
+        let mut areas: Areas = far.iter().cloned().chain(parts).collect();
         areas.sort_unstable();
         areas
     }

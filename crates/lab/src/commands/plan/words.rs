@@ -33,6 +33,9 @@ pub fn page(given: &Given, plan: &Plan) -> String {
     }
     let names: Vec<_> = nodes(given, plan).map(|name| format!("\"{name}\"")).collect();
     let _ = writeln!(page, "\ninterlay = [{}]", names.join(", "));
+    if plan.nodes.is_empty() {
+        page += "no router is between areas, or has one link only: nothing is paced\n";
+    }
     page
 }
 
