@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use node::overhear::Overhear;
 use wire::Scheme;
 
@@ -42,6 +42,9 @@ pub enum Command {
     /// Read captures
     #[command(subcommand)]
     Analyze(Analyze),
+    /// Plan where a mesh should do what
+    #[command(subcommand)]
+    Plan(Plan),
     /// Show the scenarios and their keys
     List {
         /// Print JSON
@@ -239,6 +242,52 @@ pub struct AnalyzeOverhear {
     /// Print no progress and no table
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `hearsay-lab plan`.
+#[derive(Debug, Subcommand)]
+pub enum Plan {
+    /// Show which routers become interlay nodes, which pace what passes between them (WINE, chapter 3)
+    Interlay(PlanInterlay),
+}
+
+/// `hearsay-lab plan interlay`.
+#[derive(Debug, Args)]
+pub struct PlanInterlay {
+    /// A scenario's name (see `hearsay-lab list`), or its file: ./NAME.toml; or another file, which has a link
+    /// interference matrix: a line a>b for each link, and a line a>b b>c 0.5 for each two that disturb each other
+    #[arg(value_name = "SCENARIO|MATRIX")]
+    pub mesh: String,
+    /// Where the matrix of a scenario comes from [default: model]
+    #[arg(long, value_name = "SOURCE", value_enum)]
+    pub matrix: Option<MatrixSource>,
+    /// Set a key of the scenario; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Seed of random places, and of simulated pairs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Number of pairs that are simulated at a time [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Write the plan and the matrix as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Draw the mesh with its areas and interlay nodes, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
+    /// Print no progress and no plan
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Where a scenario's link interference matrix comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MatrixSource {
+    /// Computed by a model of two contending flows (Garetto, Shi, Knightly 2005)
+    Model,
+    /// Simulated: two saturated flows for each two links, and each direction
+    Simulate,
 }
 
 fn schemes() -> impl TypedValueParser<Value = Scheme> {

@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod compare;
 pub mod list;
+pub mod plan;
 pub mod repro;
 pub mod simulate;
 pub mod validate;

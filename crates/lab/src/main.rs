@@ -18,8 +18,8 @@ mod ground;
 mod origin;
 mod realtime;
 
-use cli::{Analyze, Cli, Command};
-use commands::{analyze, compare, list, repro, simulate, validate};
+use cli::{Analyze, Cli, Command, Plan};
+use commands::{analyze, compare, list, plan, repro, simulate, validate};
 use failure::Failure;
 use realtime::{launch, run};
 
@@ -45,6 +45,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Repro(args) => repro::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Analyze(Analyze::Overhear(args)) => analyze::overhear(&args),
+        Command::Plan(Plan::Interlay(args)) => plan::interlay(&args),
         Command::List { json } => list::show(json),
         Command::Completions { shell } => {
             let mut page = Vec::new();

@@ -84,24 +84,36 @@ pub fn saturation(config: &Config, stations: u32, packet_bytes: u32) -> Saturati
 /// number of tries of a packet, divided by the mean number of slots that they take.
 fn attempt_at(config: &Config, collision: f64) -> f64 {
     let (mut tries, mut slots, mut reached) = (0.0, 0.0, 1.0);
-    let mut window = config.phy.window_min();
-    for _ in 0..config.short_tries_max.max(1) {
+    for window in windows(config) {
         tries += reached;
         slots += reached * (f64::from(window) / 2.0 + 1.0);
         reached *= collision;
-        window = (2 * window + 1).min(WINDOW_MAX);
     }
     tries / slots
 }
 
+/// The contention windows of a packet's tries, in slots: a backoff is drawn from zero to its window. Each
+/// collision doubles the window, up to the greatest, until the retry limit.
+pub fn windows(config: &Config) -> impl Iterator<Item = u32> {
+    let widen = |window: &u32| Some((2 * window + 1).min(WINDOW_MAX));
+    std::iter::successors(Some(config.phy.window_min()), widen)
+        .take(usize::from(config.short_tries_max.max(1)))
+}
+
 /// How long a packet occupies the medium, without the DIFS after it.
-struct Exchange {
-    success: Duration,
-    collision: Duration,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The first frame: an RTS if the configuration uses them, else the data frame.
+    pub first: Duration,
+    /// The whole exchange, up to the end of the ACK.
+    pub success: Duration,
+    /// The first frame, and the waiting time after it if it collides.
+    pub collision: Duration,
 }
 
 impl Exchange {
-    fn new(config: &Config, packet_bytes: u32) -> Self {
+    /// The exchange for a packet of this length, with RTS if the configuration uses them.
+    pub fn new(config: &Config, packet_bytes: u32) -> Self {
         let timing = Timing::new(config);
         let data = timing.data(packet_bytes, config.data_rate);
         let answer = timing.sifs + timing.ack;
@@ -114,7 +126,7 @@ impl Exchange {
             false => (data, Duration::ZERO),
             true => (timing.rts, answer + timing.sifs + data),
         };
-        Self { success: first + rest + answer, collision: first + after_collision }
+        Self { first, success: first + rest + answer, collision: first + after_collision }
     }
 }
 

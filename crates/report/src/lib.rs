@@ -1,13 +1,14 @@
 //! Pages and plots: series and tables in, HTML and SVG out.
 //!
 //! *What this is:* pictures, each an SVG that is a file of its own or a part of a page: [`Chart`],
-//! [`Distribution`], [`Bars`] and [`Shares`] as papers draw them, [`map`], [`pair`], [`cdf`], [`bars`]. Beside them
-//! [`page`], the frame of all pages; [`text`], numbers for people; [`stats`], medians; [`provenance`], the origin of
+//! [`Distribution`], [`Bars`] and [`Shares`] as papers draw them, [`map`], [`areas`], [`pair`], [`cdf`], [`bars`].
+//! Beside them [`page`], the frame of all pages; [`text`], numbers for people; [`stats`], medians; [`provenance`], the origin of
 //! figures. *Who calls it:* crates that have results to show. They know what the results mean.
 //! *What it never does:* know what ran. A page refers to nothing outside itself and runs no scripts, so it can
 //! be mailed, printed and kept. Texts are escaped (maud), and the same values give the same bytes.
 //! *Where to start:* [`page::document`].
 
+pub mod areas;
 mod axis;
 pub mod bars;
 pub mod cdf;

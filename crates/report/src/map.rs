@@ -209,7 +209,11 @@ pub(crate) fn square(x: f64, y: f64, radius: f64) -> Markup {
 }
 
 /// Names of routers: first that of the gateway, then those of receivers, then others if there is room.
-fn names(ground: &Ground, frame: &Frame, receivers: &BTreeMap<&str, Receiver>) -> Markup {
+pub(crate) fn names(
+    ground: &Ground,
+    frame: &Frame,
+    receivers: &BTreeMap<&str, Receiver>,
+) -> Markup {
     let rank = |at: &usize| match ground.routers[*at].name.as_str() {
         _ if *at == ground.gateway => 0,
         name if receivers.contains_key(name) => 1,
