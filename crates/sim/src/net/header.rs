@@ -29,8 +29,14 @@ fn tcp(segment: &Segment) -> Tcp {
         payload: segment.payload.len() as u32,
         flags: Flags(segment.flags.bits()),
         window: segment.window,
-        sack: Sack::default(),
-        stamps: None,
+        sack: sack(segment),
+        stamps: segment.stamps,
         has_other_options: false,
     }
+}
+
+fn sack(segment: &Segment) -> Sack {
+    let mut sack = Sack::default();
+    segment.sack_written().iter().for_each(|(first, after)| sack.push(*first, *after));
+    sack
 }
