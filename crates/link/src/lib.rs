@@ -6,14 +6,16 @@
 //! threads, copy a payload, or allocate for a packet once its tables have grown. *Where to start:*
 //! [`Layer`].
 
+mod frame;
 mod header;
 mod layer;
 mod message;
 pub mod pace;
 pub mod recover;
 
+pub use frame::{Frame, Next, Outcome, Verdict};
 pub use header::{Flags, Header, Kind, SACK_BLOCKS_MAX, Sack, Tcp};
-pub use layer::{Config, Counters, Frame, Layer, Next, Outcome, Output, Verdict};
+pub use layer::{Config, Counters, Layer, Output};
 pub use message::{Lost, Message, Notice, Probe, SHIM_BYTES};
 
 /// A driver's packet. A clone must be cheap: it shares its payload.

@@ -36,6 +36,7 @@ mod uplink;
 mod variant;
 mod workload;
 
+pub use crate::seeds::seed;
 pub use changes::{Changes, Cut};
 use choice::Choice;
 pub use clients::{Browsing, Reader};
@@ -47,7 +48,6 @@ pub use metric::Metric;
 pub use plane::Plane;
 pub use problem::ScenarioError;
 use problem::{advice, quote};
-pub use random::seed;
 pub use traffic::{Load, Traffic};
 use tree::Tree;
 pub use uplink::{FarEnd, Uplink};
