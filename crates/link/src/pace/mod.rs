@@ -259,6 +259,11 @@ impl<P: Packet> Pace<P> {
         self.queues.iter().map(Queue::len).sum::<usize>() + self.active.len() + self.control.len()
     }
 
+    /// How many frames the MAC has.
+    pub fn in_mac(&self) -> u32 {
+        self.in_mac
+    }
+
     /// How many rows the tables of destinations and of flows have.
     pub fn rows(&self) -> (usize, usize) {
         (self.destinations.len(), self.flows.len())
