@@ -23,6 +23,7 @@ mod intercepts;
 mod key;
 mod keys;
 mod metric;
+mod paper;
 mod plane;
 mod problem;
 mod random;
@@ -236,7 +237,7 @@ impl Scenario {
     /// The scheme of a run: the one asked for, else the paper's whose variant the routers are, else `default`
     /// (the gateway alone).
     pub fn scheme(&self, asked: Option<Scheme>) -> Result<Scheme, ScenarioError> {
-        let theirs = self.variant.paper.map(Paper::scheme);
+        let theirs = self.variant.paper.and_then(Paper::scheme);
         match (asked, theirs) {
             (Some(asked), Some(theirs)) if asked != theirs => {
                 let paper = self.key("paper");
