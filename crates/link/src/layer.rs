@@ -7,7 +7,7 @@ use wire::Instant;
 
 use crate::pace::{self, Pace};
 use crate::recover::{self, Recover};
-use crate::{Header, Kind, Message, Packet};
+use crate::{Header, Interlay, Kind, Message, Packet};
 
 /// The settings of a router's link plane.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<P> {
     /// The last interlay node that the packet passed (WINE, section 2.3); routers without pacing leave it.
-    pub interlay: Option<IpAddr>,
+    pub interlay: Option<Interlay>,
     /// The packet.
     pub packet: P,
 }
@@ -125,8 +125,8 @@ impl<P: Packet> Layer<P> {
     pub fn receive(&mut self, now: Instant, frame: Frame<P>, from: IpAddr) {
         let Frame { interlay, packet } = frame;
         let header = packet.header();
-        if let (Some(pace), Some(node)) = (&mut self.pace, interlay) {
-            pace.passed(now, &header, node, from);
+        if let (Some(pace), Some(interlay)) = (&mut self.pace, interlay) {
+            pace.passed(now, &header, interlay, from);
         }
         if let Kind::Message(message) = header.kind {
             return self.take(now, message, &header, packet, from);

@@ -26,6 +26,8 @@ pub struct Config {
     pub activity_timeout: Duration,
     /// The weight of a new measurement in the low-pass filter of the rate, from 0 to 1.
     pub gain: f64,
+    /// Probes give only the first rate. Then it follows how many packets are under way; `None`: as the paper has it.
+    pub follow: Option<Follow>,
     /// The longest time between two releases to an interlay node, whatever was measured: it limits what a node that
     /// answers slowly can do.
     pub gap_max: Duration,
@@ -43,10 +45,26 @@ pub struct Config {
     pub claims_max: usize,
     /// Of pure ACKs of one flow that wait here, only the newest goes (RFC 3449, section 5.2.1).
     pub thin_acks: bool,
+    /// An ACK of a steady transfer waits here until it acknowledges so many bytes more than the one before it, in bytes; 0:
+    /// it only waits for its time as all packets do.
+    pub ack_bytes: u32,
+    /// But no longer than this after the one before it.
+    pub ack_wait: Duration,
     /// How many flows are known to thinning.
     pub flows_max: usize,
     /// A random number that strangers do not know. It begins the hashes of tables and the numbers of probes.
     pub seed: u64,
+}
+
+/// How a rate follows what is under way: packets that were sent to an interlay node, and have not left it yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Follow {
+    /// How many packets are to be under way. With fewer the rate rises, with more it falls.
+    pub under_way: f64,
+    /// By which part of itself the rate changes with each packet that has left, for each packet too many or too few.
+    pub gain: f64,
+    /// By which part of itself the gap grows for each packet too many, at once.
+    pub brake: f64,
 }
 
 /// How equation 2.1 counts the overhead γ.
@@ -73,6 +91,8 @@ impl Config {
         Self {
             overhead: Overhead::Probe,
             overhead_bytes: 20 + 14 + 34 + 14 + 4 * 24,
+            probe_interval: Duration::from_secs(1),
+            follow: None,
             thin_acks: false,
             ..Self::default()
         }
@@ -86,12 +106,13 @@ impl Default for Config {
             quantum_bytes: 0,
             overhead: Overhead::Each,
             overhead_bytes: 1200,
-            probe_interval: Duration::from_millis(250),
+            probe_interval: Duration::from_secs(1),
             probe_bytes: 64,
             probes_unanswered_max: 8,
             silence: Duration::from_secs(10),
             activity_timeout: Duration::from_secs(3),
             gain: 0.125,
+            follow: Some(Follow { under_way: 2.0, gain: 0.02, brake: 0.2 }),
             gap_max: Duration::from_millis(250),
             mac_frames_max: 1,
             queue_packets_max: 512,
@@ -100,6 +121,8 @@ impl Default for Config {
             destinations_max: 4096,
             claims_max: 32,
             thin_acks: true,
+            ack_bytes: 8 * 1460,
+            ack_wait: Duration::from_millis(100),
             flows_max: 4096,
             seed: 0,
         }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use wire::Instant;
 
-use super::config::{Config, Overhead};
+use super::config::{Config, Follow, Overhead};
+use super::window::Window;
 
 /// How many probes can be under way to a neighbour: an answer to an older one is late.
 const UNDER_WAY_MAX: usize = 16;
@@ -26,6 +27,8 @@ pub(super) struct Neighbour {
     pub(super) quantum_bytes: u32,
     /// Destinations of the traffic that passed it last.
     pub(super) recent: Recent,
+    /// What is under way to it.
+    pub(super) window: Window,
     /// Destinations that it claimed.
     claims: Vec<(IpAddr, Instant)>,
 }
@@ -47,6 +50,7 @@ impl Neighbour {
             in_active: 0,
             quantum_bytes: 0,
             recent: Recent::default(),
+            window: Window::default(),
             claims: Vec::new(),
         }
     }
@@ -68,7 +72,8 @@ impl Neighbour {
             Overhead::Probe => 0,
             Overhead::Each => config.overhead_bytes,
         };
-        let seconds = (f64::from(bytes) + f64::from(overhead)) / rate;
+        let brake = config.follow.map_or(0.0, |it| it.brake * self.window.beyond(it.under_way));
+        let seconds = (f64::from(bytes) + f64::from(overhead)) / rate * (1.0 + brake);
         // A conversion of floats saturates.
         Duration::from_nanos((seconds * 1e9) as u64).min(config.gap_max)
     }
@@ -105,11 +110,22 @@ impl Neighbour {
         };
         let measured = (f64::from(config.probe_bytes) + overhead).max(1.0) / half;
         let rate = match self.estimate {
+            Some(before) if config.follow.is_some() => before.rate,
             Some(before) => before.rate + config.gain * (measured - before.rate),
             None => measured,
         };
         self.estimate = Some(Estimate { rate, hops });
         true
+    }
+
+    /// It says that this number has left it. The rate follows, and rises only if packets wait for it.
+    pub(super) fn follow(&mut self, follow: &Follow, number: u8, is_waiting: bool) {
+        let Some(advance) = self.window.heed(number) else { return };
+        let Some(estimate) = &mut self.estimate else { return };
+        let missing = (follow.under_way - f64::from(self.window.under_way())).clamp(-2.0, 2.0);
+        if missing < 0.0 || is_waiting {
+            estimate.rate *= (follow.gain * missing * f64::from(advance)).clamp(-0.5, 0.5).exp();
+        }
     }
 
     /// Notes that it claims a destination. `false`: it has claimed too many.

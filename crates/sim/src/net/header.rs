@@ -7,7 +7,7 @@ use link::{Flags, Header, Kind, Sack, Tcp};
 use super::{Body, Packet, Segment};
 
 impl link::Packet for Packet {
-    fn interlay(&self) -> Option<IpAddr> {
+    fn interlay(&self) -> Option<link::Interlay> {
         self.interlay
     }
 
