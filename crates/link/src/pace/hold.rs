@@ -1,8 +1,9 @@
 //! Pure ACKs that wait a little although their path is free, so that a newer one can take their place.
 //!
-//! Only the ACKs of a steady transfer wait: those that follow each other quickly, each acknowledging more than the one
-//! before. A duplicate, or any other segment of the flow, goes at once, after the ACK that waits. Which ACKs may be
-//! dropped is what `thin.rs` says.
+//! Only the ACKs of a steady transfer wait: those that follow each other quickly, each acknowledging a good piece more than
+//! the one before. One waits until it acknowledges enough, until none has come for some times the usual interval, because
+//! then the sender may be waiting for it, or until its longest time is over. A duplicate, or any other segment of the
+//! flow, goes at once, after the ACK that waits. Which ACKs may be dropped is what `thin.rs` says.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -17,6 +18,12 @@ use crate::{Packet, Tcp};
 
 /// After so many ACKs a transfer is steady.
 const STEADY: u8 = 16;
+/// An ACK of a steady transfer acknowledges at least this part of what an ACK waits for.
+const PIECES: u32 = 16;
+/// After so many intervals without another ACK, one goes on.
+const IDLE: u32 = 3;
+/// The weight of a new interval in their mean is one over this.
+const MEMORY: u32 = 8;
 
 /// A packet, and the neighbour at the MAC that it goes to.
 pub(super) type Going<P> = (P, IpAddr);
@@ -28,7 +35,7 @@ pub(super) struct Holding<P> {
     /// By the flow's slot, and so are the timers.
     held: Vec<Option<Held<P>>>,
     timers: TimerQueue,
-    /// How long one waits, and for how many acknowledged bytes.
+    /// How long one waits at most, and for how many acknowledged bytes.
     wait: Duration,
     bytes: u32,
     /// ACKs whose place a newer one took.
@@ -49,6 +56,8 @@ struct Flow {
     went: u32,
     seen_at: Instant,
     went_at: Instant,
+    /// The mean time from one ACK to the next.
+    interval: Duration,
     /// How many ACKs in a row were those of a steady transfer.
     steady: u8,
 }
@@ -122,28 +131,29 @@ impl<P: Packet> Holding<P> {
             }
             self.flows.remove(oldest);
         }
-        let (seen, went) = (tcp.ack, tcp.ack);
-        let flow = Flow { seen, went, seen_at: now, went_at: now, steady: 0 };
+        let (seen, went, interval) = (tcp.ack, tcp.ack, self.wait);
+        let flow = Flow { seen, went, seen_at: now, went_at: now, interval, steady: 0 };
         self.flows.insert(name, flow);
     }
 
     /// Notes a segment of a flow: until when it may wait, if it may.
     fn note(&mut self, now: Instant, flow: Key, tcp: &Tcp) -> Option<Instant> {
-        let wait = self.wait;
+        let (wait, piece) = (self.wait, self.bytes / PIECES);
         let flow = self.flows.get_mut(flow)?;
-        let advances = before(flow.seen, tcp.ack);
-        let is_quick = now.since(flow.seen_at) < wait;
-        if !(tcp.is_pure_ack() && advances && may_go(tcp)) {
+        let is_newer = tcp.is_pure_ack() && before(flow.seen, tcp.ack) && may_go(tcp);
+        if !is_newer || tcp.ack.wrapping_sub(flow.seen) < piece {
             flow.steady = 0;
             return None;
         }
-        flow.steady = if is_quick { flow.steady.saturating_add(1) } else { 0 };
+        let interval = now.since(flow.seen_at);
+        flow.interval = (flow.interval * (MEMORY - 1) + interval.min(wait)) / MEMORY;
+        flow.steady = if interval < wait { flow.steady.saturating_add(1) } else { 0 };
         (flow.seen, flow.seen_at) = (tcp.ack, now);
         if flow.steady < STEADY {
             (flow.went, flow.went_at) = (tcp.ack, now);
             return None;
         }
-        Some(flow.went_at + wait)
+        Some((flow.went_at + wait).min(now + flow.interval * IDLE))
     }
 
     /// Whether the newest ACK of a flow acknowledges enough to go on.

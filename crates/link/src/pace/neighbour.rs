@@ -67,12 +67,12 @@ impl Neighbour {
 
     /// How long the path to it takes for so many bytes, which is when the next may follow.
     pub(super) fn gap(&self, config: &Config, bytes: u32) -> Duration {
-        let Some(Estimate { rate, .. }) = self.estimate else { return Duration::ZERO };
+        let Some(Estimate { rate, hops }) = self.estimate else { return Duration::ZERO };
         let overhead = match config.overhead {
             Overhead::Probe => 0,
             Overhead::Each => config.overhead_bytes,
         };
-        let brake = config.follow.map_or(0.0, |it| it.brake * self.window.beyond(it.under_way));
+        let brake = config.follow.map_or(0.0, |it| it.brake * self.window.beyond(it.most(hops)));
         let seconds = (f64::from(bytes) + f64::from(overhead)) / rate * (1.0 + brake);
         // A conversion of floats saturates.
         Duration::from_nanos((seconds * 1e9) as u64).min(config.gap_max)
@@ -122,7 +122,7 @@ impl Neighbour {
     pub(super) fn follow(&mut self, follow: &Follow, number: u8, is_waiting: bool) {
         let Some(advance) = self.window.heed(number) else { return };
         let Some(estimate) = &mut self.estimate else { return };
-        let missing = (follow.under_way - f64::from(self.window.under_way())).clamp(-2.0, 2.0);
+        let missing = (follow.most(estimate.hops) - f64::from(self.window.under_way())).clamp(-2.0, 2.0);
         if missing < 0.0 || is_waiting {
             estimate.rate *= (follow.gain * missing * f64::from(advance)).clamp(-0.5, 0.5).exp();
         }

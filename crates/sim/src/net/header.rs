@@ -1,7 +1,5 @@
 //! What link planes read of a packet.
 
-use std::net::IpAddr;
-
 use link::{Flags, Header, Kind, Sack, Tcp};
 
 use super::{Body, Packet, Segment};
