@@ -213,7 +213,7 @@ impl<P: Packet> Layer<P> {
                     pace.echo(now, header, &echo);
                 }
             }
-            Message::Probe(_) | Message::Echo(_) => {}
+            Message::Probe(_) | Message::Echo(_) | Message::Left => {}
         }
         if !is_mine {
             self.outputs.push_back(Output::Deliver(packet));

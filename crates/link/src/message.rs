@@ -33,6 +33,8 @@ pub enum Message {
     Probe(Probe),
     /// The answer, with the probe's number.
     Echo(Probe),
+    /// Nothing but its header, which says what has left its sender.
+    Left,
     /// A packet was sent again: routers nearer to its sender need not do so (InPCM, section 3.7).
     Notice(Notice),
 }
@@ -78,6 +80,7 @@ impl Message {
     pub fn bytes(&self) -> u32 {
         match self {
             Self::Probe(probe) | Self::Echo(probe) => u32::from(probe.bytes),
+            Self::Left => 28,
             Self::Notice(_) => 28 + 24,
         }
     }

@@ -69,6 +69,8 @@ pub struct Follow {
     pub gain: f64,
     /// By which part of itself the gap grows for each packet too many, at once.
     pub brake: f64,
+    /// If a packet of an interlay node leaves, and no traffic has gone to it for so long, it is told so by a message.
+    pub tell_after: Duration,
 }
 
 impl Follow {
@@ -102,6 +104,7 @@ impl Config {
         Self {
             overhead: Overhead::Probe,
             probe_interval: Duration::from_secs(1),
+            gap_max: Duration::from_millis(250),
             overhead_bytes: 20 + 14 + 34 + 14 + 4 * 24,
             follow: None,
             thin_acks: false,
@@ -128,8 +131,9 @@ impl Default for Config {
                 under_way_each_hop: 0.5,
                 gain: 0.01,
                 brake: 0.2,
+                tell_after: Duration::from_millis(150),
             }),
-            gap_max: Duration::from_millis(250),
+            gap_max: Duration::from_millis(100),
             mac_frames_max: 1,
             queue_packets_max: 512,
             active_packets_max: 50,

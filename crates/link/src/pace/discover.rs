@@ -46,7 +46,7 @@ impl<P: Packet> Pace<P> {
     }
 
     /// What a header says of packets under way, in both directions.
-    pub(super) fn heed(&mut self, header: &Header, interlay: Interlay) {
+    pub(super) fn heed(&mut self, now: Instant, header: &Header, interlay: Interlay) {
         let Some(follow) = self.config.follow else { return };
         let Interlay { node, number, left } = interlay;
         let Some(key) = self.neighbours.find(&node) else { return };
@@ -58,7 +58,7 @@ impl<P: Packet> Pace<P> {
         if let Some(number) = number
             && header.to.ip() == self.me
         {
-            self.has_left(node, number);
+            self.has_left(now, node, number);
         }
     }
 

@@ -200,7 +200,7 @@ impl<P: Packet> Pace<P> {
         if matches!(header.kind, Kind::Tcp(_) | Kind::Other) {
             self.learn(now, header, node, from);
         }
-        self.heed(header, interlay);
+        self.heed(now, header, interlay);
         self.pump(now);
     }
 

@@ -12,6 +12,10 @@ use super::window::Window;
 const UNDER_WAY_MAX: usize = 16;
 /// Of how many destinations a neighbour's traffic is remembered, to name them to it.
 const RECENT_MAX: usize = 16;
+/// By which power of e a rate changes at most at once: news may be of many packets.
+const STEP_MAX: f64 = 0.1;
+/// The lowest rate that follows what is under way, in bytes per second: from there it rises again within seconds.
+const RATE_MIN: f64 = 20e3;
 
 #[derive(Debug)]
 pub(super) struct Neighbour {
@@ -50,7 +54,7 @@ impl Neighbour {
             in_active: 0,
             quantum_bytes: 0,
             recent: Recent::default(),
-            window: Window::default(),
+            window: Window::new(now),
             claims: Vec::new(),
         }
     }
@@ -111,6 +115,7 @@ impl Neighbour {
         let measured = (f64::from(config.probe_bytes) + overhead).max(1.0) / half;
         let rate = match self.estimate {
             Some(before) if config.follow.is_some() => before.rate,
+            None if config.follow.is_some() => measured.max(RATE_MIN),
             Some(before) => before.rate + config.gain * (measured - before.rate),
             None => measured,
         };
@@ -124,7 +129,9 @@ impl Neighbour {
         let Some(estimate) = &mut self.estimate else { return };
         let missing = (follow.most(estimate.hops) - f64::from(self.window.under_way())).clamp(-2.0, 2.0);
         if missing < 0.0 || is_waiting {
-            estimate.rate *= (follow.gain * missing * f64::from(advance)).clamp(-0.5, 0.5).exp();
+            let step = follow.gain * missing * f64::from(advance);
+            estimate.rate *= step.clamp(-STEP_MAX, STEP_MAX).exp();
+            estimate.rate = estimate.rate.max(RATE_MIN);
         }
     }
 

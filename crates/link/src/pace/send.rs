@@ -86,32 +86,35 @@ impl<P: Packet> Pace<P> {
                 return;
             };
             self.in_mac += 1;
-            let frame = Frame { interlay: Some(self.label(&packet, neighbour)), packet };
+            let frame = Frame { interlay: Some(self.label(now, &packet, neighbour)), packet };
             self.outputs.push_back(Output::Transmit { frame, next });
         }
     }
 
     /// The header of a packet that leaves for an interlay node.
-    fn label(&mut self, packet: &P, to: Option<Key>) -> Interlay {
+    fn label(&mut self, now: Instant, packet: &P, to: Option<Key>) -> Interlay {
         let mut label = Interlay::from(self.me);
         if self.config.follow.is_some() {
             if let Some(Interlay { node, number: Some(number), .. }) = packet.interlay() {
-                self.has_left(node, number);
+                self.has_left(now, node, number);
             }
             if let Some(neighbour) = to.and_then(|key| self.neighbours.get_mut(key)) {
                 let is_data = !matches!(packet.header().kind, Kind::Message(_) | Kind::Control);
                 label.number = is_data.then(|| neighbour.window.next());
-                label.left = neighbour.window.left();
+                label.left = neighbour.window.tell(now);
             }
         }
         label
     }
 
-    /// A packet of an interlay node is no longer here.
-    pub(super) fn has_left(&mut self, node: IpAddr, number: u8) {
+    /// A packet of an interlay node is no longer here. It is told so by the traffic that goes back, or else by a message.
+    pub(super) fn has_left(&mut self, now: Instant, node: IpAddr, number: u8) {
+        let Some(follow) = &self.config.follow else { return };
         let key = self.neighbours.find(&node);
-        if let Some(neighbour) = key.and_then(|key| self.neighbours.get_mut(key)) {
-            neighbour.window.has_left(number);
+        let Some(neighbour) = key.and_then(|key| self.neighbours.get_mut(key)) else { return };
+        if now.since(neighbour.window.has_left(number)) >= follow.tell_after {
+            neighbour.window.tell(now);
+            self.outputs.push_back(Output::Originate { to: node, message: Message::Left });
         }
     }
 

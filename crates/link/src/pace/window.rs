@@ -1,7 +1,9 @@
 //! What is under way to a neighbouring interlay node, by the numbers in the headers of both.
 
+use wire::Instant;
+
 /// The numbers of packets to and from a neighbour, modulo 256.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Window {
     /// The number of the last packet that was sent to it.
     sent: u8,
@@ -11,25 +13,33 @@ pub(super) struct Window {
     under_way: u8,
     /// The last of its numbers that has left this router, if any has.
     left: Option<u8>,
+    /// When it was told.
+    told_at: Instant,
 }
 
 impl Window {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { sent: 0, gone: 0, under_way: 0, left: None, told_at: now }
+    }
+
     /// The number of a packet that is sent to it now.
     pub(super) fn next(&mut self) -> u8 {
         self.sent = self.sent.wrapping_add(1);
         self.sent
     }
 
-    /// The last of its numbers that has left this router.
-    pub(super) fn left(&self) -> Option<u8> {
+    /// The last of its numbers that has left this router. It is told so now.
+    pub(super) fn tell(&mut self, now: Instant) -> Option<u8> {
+        self.told_at = now;
         self.left
     }
 
-    /// One of its packets has left this router.
-    pub(super) fn has_left(&mut self, number: u8) {
+    /// One of its packets has left this router: when it was told of such before.
+    pub(super) fn has_left(&mut self, number: u8) -> Instant {
         if self.left.is_none_or(|last| number.wrapping_sub(last) < 128) {
             self.left = Some(number);
         }
+        self.told_at
     }
 
     /// It says that this number has left it: how many more than it said before; `None`: that is old, or was never sent.
