@@ -2,11 +2,13 @@
 
 use std::net::IpAddr;
 
+use crate::Interlay;
+
 /// What goes over the air to a neighbour: a packet, and the header of the interlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<P> {
     /// The last interlay node that the packet passed (WINE, section 2.3); routers without pacing leave it.
-    pub interlay: Option<IpAddr>,
+    pub interlay: Option<Interlay>,
     /// The packet.
     pub packet: P,
 }

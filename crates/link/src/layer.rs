@@ -87,8 +87,8 @@ impl<P: Packet> Layer<P> {
     pub fn receive(&mut self, now: Instant, frame: Frame<P>, from: IpAddr) {
         let Frame { interlay, packet } = frame;
         let header = packet.header();
-        if let (Some(pace), Some(node)) = (&mut self.pace, interlay) {
-            pace.passed(now, &header, node, from);
+        if let (Some(pace), Some(interlay)) = (&mut self.pace, interlay) {
+            pace.passed(now, &header, interlay, from);
         }
         if let Kind::Message(message) = header.kind {
             return self.take(now, message, &header, packet, from);
@@ -175,7 +175,7 @@ impl<P: Packet> Layer<P> {
                     pace.echo(now, header, &echo);
                 }
             }
-            Message::Probe(_) | Message::Echo(_) => {}
+            Message::Probe(_) | Message::Echo(_) | Message::Left => {}
         }
         if !is_mine {
             self.outputs.push_back(Output::Deliver(packet));
