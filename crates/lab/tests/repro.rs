@@ -10,7 +10,7 @@ use lab::provenance::{assert_origin, lasting_of};
 use lab::schema::assert_valid;
 use serde_json::Value;
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "meshcache-fig4",
     "meshcache-fig5",
     "meshcache-fig6",
@@ -26,6 +26,7 @@ const NAMES: [&str; 15] = [
     "ditto-elsewhere",
     "ditto-sensitivity",
     "ditto-fig1",
+    "wine",
 ];
 
 fn repro(args: &[&str]) -> Output {

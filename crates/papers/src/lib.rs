@@ -13,5 +13,6 @@ pub mod experiment;
 mod meshcache;
 mod standing;
 pub mod validate;
+mod wine;
 
 pub use standing::Standing;
