@@ -127,7 +127,8 @@ impl Neighbour {
     pub(super) fn follow(&mut self, follow: &Follow, number: u8, is_waiting: bool) {
         let Some(advance) = self.window.heed(number) else { return };
         let Some(estimate) = &mut self.estimate else { return };
-        let missing = (follow.most(estimate.hops) - f64::from(self.window.under_way())).clamp(-2.0, 2.0);
+        let missing =
+            (follow.most(estimate.hops) - f64::from(self.window.under_way())).clamp(-2.0, 2.0);
         if missing < 0.0 || is_waiting {
             let step = follow.gain * missing * f64::from(advance);
             estimate.rate *= step.clamp(-STEP_MAX, STEP_MAX).exp();

@@ -21,7 +21,13 @@ pub(super) fn summarise(samples: &Samples) -> Findings {
     rows.extend(cross(samples));
     rows.extend(ssh(samples));
     rows.extend(video(samples));
-    Findings { pictures: pictures(samples), rows, parameters: parameters(), medium: medium(), notes: notes() }
+    Findings {
+        pictures: pictures(samples),
+        rows,
+        parameters: parameters(),
+        medium: medium(),
+        notes: notes(),
+    }
 }
 
 fn row(
@@ -48,7 +54,13 @@ fn table(samples: &Samples) -> Vec<Comparison> {
                 let workload = format!("ftp-{flows}");
                 let expected =
                     targets::expected(["table5.1", "chain8", &workload, series.name, metric]);
-                rows.push(row(heading, format!("{}, {}", series.name, of(flows)), ours, unit, expected));
+                rows.push(row(
+                    heading,
+                    format!("{}, {}", series.name, of(flows)),
+                    ours,
+                    unit,
+                    expected,
+                ));
             }
         }
     }
@@ -70,7 +82,13 @@ fn gains(samples: &Samples, panel: &str) -> Vec<Comparison> {
                     _ => Expectation::Nothing,
                 };
                 let heading = format!("{what} over basic, {panel}");
-                rows.push(row(heading, format!("{}, {}", series.name, of(flows)), ours, "", expected));
+                rows.push(row(
+                    heading,
+                    format!("{}, {}", series.name, of(flows)),
+                    ours,
+                    "",
+                    expected,
+                ));
             }
         }
     }
@@ -131,8 +149,7 @@ fn constant(samples: &Samples) -> Vec<Comparison> {
 
 fn cross(samples: &Samples) -> Vec<Comparison> {
     let mut rows = Vec::new();
-    let reduction =
-        targets::figure(["section5.1", "cross9x9", "ftp-2", "wine", "drop_reduction"]);
+    let reduction = targets::figure(["section5.1", "cross9x9", "ftp-2", "wine", "drop_reduction"]);
     for series in [WINE, OURS, THINNED] {
         for (column, what) in [("received_mb", "received"), ("dropped", "packets dropped")] {
             let ours = samples.ratio(CROSS, [series.name, BASIC.name], 0.0, column);
@@ -216,11 +233,17 @@ fn medium() -> String {
 }
 
 fn parameters() -> Vec<Parameter> {
-    let once = |name, value: &str, why| {
-        Parameter { name, value: value.to_owned(), chosen: Chosen::Once, why }
+    let once = |name, value: &str, why| Parameter {
+        name,
+        value: value.to_owned(),
+        chosen: Chosen::Once,
+        why,
     };
-    let ours = |name, value: &str, why| {
-        Parameter { name, value: value.to_owned(), chosen: Chosen::Ours, why }
+    let ours = |name, value: &str, why| Parameter {
+        name,
+        value: value.to_owned(),
+        chosen: Chosen::Ours,
+        why,
     };
     let mut listed = vec![
         once(
@@ -238,11 +261,7 @@ fn parameters() -> Vec<Parameter> {
             "64 bytes, one a second to each neighbour",
             "the paper leaves both open: short and rare ones cost least",
         ),
-        once(
-            "wine: low-pass filter",
-            "an eighth of each new rate",
-            "the paper says standard",
-        ),
+        once("wine: low-pass filter", "an eighth of each new rate", "the paper says standard"),
         once(
             "wine: per-hop overhead",
             "178 bytes",
@@ -253,7 +272,11 @@ fn parameters() -> Vec<Parameter> {
             "by MACs after the last try, and by relays' queues",
             "those at the source are not losses of the mesh",
         ),
-        once("videos", "two of 0.6 Mbit/s", "about what the chain carries; the paper's traces are not ours"),
+        once(
+            "videos",
+            "two of 0.6 Mbit/s",
+            "about what the chain carries; the paper's traces are not ours",
+        ),
         ours(
             "ours: what is under way",
             "1 packet and half of one a hop",
