@@ -21,6 +21,8 @@ pub(super) fn summarise(samples: &Samples) -> Findings {
     rows.extend(cross(samples));
     rows.extend(ssh(samples));
     rows.extend(video(samples));
+    // Where nothing was dropped without pacing, no ratio says anything.
+    rows.retain(|it| it.ours.runs == 0 || it.ours.mean.is_finite());
     Findings {
         pictures: pictures(samples),
         rows,
@@ -256,11 +258,12 @@ fn parameters() -> Vec<Parameter> {
             "segments of 1460 bytes, delayed acknowledgements, 128 KB, no RTS",
             "the scenario's",
         ),
-        once(
-            "wine: probes",
-            "64 bytes, one a second to each neighbour",
-            "the paper leaves both open: short and rare ones cost least",
-        ),
+        Parameter {
+            name: "wine: probes",
+            value: "1500 bytes, one a second to each neighbour".to_owned(),
+            chosen: Chosen::AfterLooking,
+            why: "the paper leaves both open. As long as a full packet, so that the overhead's size matters little; with 64 bytes the chain's throughput was a quarter less",
+        },
         once("wine: low-pass filter", "an eighth of each new rate", "the paper says standard"),
         once(
             "wine: per-hop overhead",
