@@ -10,7 +10,7 @@ use lab::provenance::{assert_origin, lasting_of};
 use lab::schema::assert_valid;
 use serde_json::Value;
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "meshcache-fig4",
     "meshcache-fig5",
     "meshcache-fig6",
@@ -27,6 +27,7 @@ const NAMES: [&str; 16] = [
     "ditto-sensitivity",
     "ditto-fig1",
     "link-plane",
+    "wine",
 ];
 
 fn repro(args: &[&str]) -> Output {

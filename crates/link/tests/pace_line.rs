@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Hop, Line, at, datagram, ip};
-use link::pace::{Config, Overhead};
+use link::pace::{Config, Follow, Overhead};
 
 /// About 802.11b at 11 Mbit/s: 2 ms for 1500 bytes.
 const HOP: Hop = Hop { bytes_per_second: 1_375_000.0, overhead_bytes: 1200.0 };
@@ -22,6 +22,12 @@ fn traffic(line: &mut Line, from: f64, to: f64, gap: f64) {
     line.run(at(to));
 }
 
+/// Rates from probes alone, as in the paper, which are sent often.
+fn by_probes() -> Config {
+    let probe_interval = Duration::from_millis(250);
+    Config { follow: None, probe_interval, ..Config::default() }
+}
+
 fn line(config: Config) -> Line {
     Line::new(NODES, &INTERLAY, config, HOP)
 }
@@ -34,7 +40,7 @@ fn rate(line: &Line, of: usize, to: usize) -> Option<f64> {
 #[test]
 fn on_a_free_path_the_rate_is_what_the_hops_take() {
     for overhead in [Overhead::Each, Overhead::Probe] {
-        let config = Config { overhead, ..Config::default() };
+        let config = Config { overhead, ..by_probes() };
         let mut line = line(config);
         line.answers = true;
         // 93 ms is no multiple of the probes' interval, so that few probes meet a packet.
@@ -73,7 +79,7 @@ fn neighbours_are_the_next_interlay_nodes_only() {
 fn one_packet_is_under_way_between_neighbours() {
     // Unpaced, the line is a pipe: each of its first three hops has a packet.
     let mut plain = Line::new(NODES, &[], Config::default(), HOP);
-    let mut paced = line(Config::default());
+    let mut paced = line(by_probes());
     for line in [&mut plain, &mut paced] {
         line.watched = (0, 3);
         traffic(line, 0.0, 10.0, 0.0021);
@@ -82,6 +88,43 @@ fn one_packet_is_under_way_between_neighbours() {
     assert!(plain.mean_under_way(from, to) > 2.5, "{}", plain.mean_under_way(from, to));
     let mean = paced.mean_under_way(from, to);
     assert!((0.7..1.15).contains(&mean), "{mean}");
+}
+
+#[test]
+fn a_rate_that_follows_keeps_as_many_under_way_as_it_is_told_to() {
+    for answers in [false, true] {
+        let mut before = 0.0;
+        for (base, each_hop) in [(0.5, 0.5), (1.0, 0.5), (1.0, 1.0)] {
+            let follow = Config::default().follow.expect("it follows");
+            let follow = Follow { under_way: base, under_way_each_hop: each_hop, ..follow };
+            let mut line = line(Config { follow: Some(follow), ..Config::default() });
+            (line.watched, line.answers) = ((0, 3), answers);
+            traffic(&mut line, 0.0, 30.0, 0.0021);
+            let mean = line.mean_under_way(at(15.0), at(30.0));
+            // What leaves while the news of others is on its way back counts as under way too.
+            let most = base + 3.0 * each_hop;
+            assert!((0.4 * most..most + 0.2).contains(&mean), "{mean} instead of {most}");
+            assert!(mean > before, "{mean} after {before}");
+            before = mean;
+        }
+    }
+}
+
+#[test]
+fn a_rate_that_follows_falls_to_that_of_a_slow_hop_and_rises_again() {
+    let mut line = line(Config::default());
+    line.answers = true;
+    let gap = |line: &Line| {
+        let gap = line.pace(0).gap(ip(3), 1500).expect("it is paced");
+        gap.as_secs_f64() / line.hop.time(1500).as_secs_f64()
+    };
+    let (fast, slow) = (HOP.bytes_per_second, HOP.bytes_per_second / 4.0);
+    for (from, rate) in [(0.0, fast), (20.0, slow), (40.0, fast)] {
+        line.hop.bytes_per_second = rate;
+        traffic(&mut line, from, from + 20.0, 0.0021);
+        // A packet for each hop at once would be 1, and one on all three 3. ACKs take their time too.
+        assert!((1.0..3.5).contains(&gap(&line)), "{}", gap(&line));
+    }
 }
 
 #[test]
@@ -135,7 +178,7 @@ fn when_traffic_ceases_so_do_probes_and_all_is_forgotten() {
 
 #[test]
 fn unanswered_probes_end_pacing_and_what_waits_goes() {
-    let mut line = line(Config::default());
+    let mut line = line(by_probes());
     line.answers = true;
     traffic(&mut line, 0.0, 4.0, 0.004);
     assert!(line.pace(0).neighbours().any(|it| it.waiting > 0));
@@ -152,7 +195,7 @@ fn unanswered_probes_end_pacing_and_what_waits_goes() {
 
 #[test]
 fn a_slow_path_is_followed() {
-    let mut line = line(Config::default());
+    let mut line = line(by_probes());
     line.answers = true;
     traffic(&mut line, 0.0, 20.0, 0.093);
     let fast = rate(&line, 0, 3).expect("it is measured");

@@ -161,7 +161,7 @@ impl World {
             }
             Event::Passed { host, node, hop } => {
                 let header = datagram(0, host, ME, 1000).header;
-                self.pace.passed(self.now, &header, ip(node), ip(hop));
+                self.pace.passed(self.now, &header, ip(node).into(), ip(hop));
             }
             Event::Probe { node, towards, hop } => {
                 let towards = towards.map(ip);
@@ -316,7 +316,7 @@ fn tables_keep_their_bounds_whatever_comes() {
         packet.header.from.set_port(draw(1 << 16) as u16);
         pace.enqueue(now, &packet.header(), packet, ip(2));
         let header = datagram(0, other, host, 1000).header;
-        pace.passed(now, &header, ip(draw(60_000)), ip(2));
+        pace.passed(now, &header, ip(draw(60_000)).into(), ip(2));
         let probe =
             Probe { from: ip(other), number: 1, towards: Some(ip(host)), hops: 0, bytes: 64 };
         pace.probe(now, &datagram(0, other, ME, 64).header, &probe, ip(2));

@@ -74,7 +74,7 @@ impl Bench {
 
     fn passes(&mut self, now: Instant, source: usize, to: usize, node: usize, from: usize) {
         let header = datagram(0, source, to, 1000).header;
-        self.pace.passed(now, &header, ip(node), ip(from));
+        self.pace.passed(now, &header, ip(node).into(), ip(from));
         self.drain();
     }
 

@@ -1,10 +1,10 @@
 //! All experiments by name.
 
 use crate::experiment::Experiment;
-use crate::{ditto, link_plane, meshcache};
+use crate::{ditto, link_plane, meshcache, wine};
 
 /// All experiments, in the order in which they are listed.
-pub static ALL: [Experiment; 16] = [
+pub static ALL: [Experiment; 17] = [
     meshcache::FIG4,
     meshcache::FIG5,
     meshcache::FIG6,
@@ -21,6 +21,7 @@ pub static ALL: [Experiment; 16] = [
     ditto::SENSITIVITY,
     ditto::FIG1,
     link_plane::EXPERIMENT,
+    wine::EXPERIMENT,
 ];
 
 /// The experiment of this name.

@@ -14,5 +14,6 @@ mod link_plane;
 mod meshcache;
 mod standing;
 pub mod validate;
+mod wine;
 
 pub use standing::Standing;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sim::scenario::{Routing, Scenario, Traffic};
 use sim::world::Routes;
 
-const ALL: [&str; 11] = [
+const ALL: [&str; 12] = [
     "chain",
     "emulab8",
     "map21",
@@ -18,6 +18,7 @@ const ALL: [&str; 11] = [
     "uplink",
     "ring8",
     "wine-chain",
+    "wine-cross",
 ];
 
 fn load(name: &str) -> Scenario {
@@ -64,9 +65,9 @@ fn every_built_in_scenario_loads_with_routes_over_good_links() {
             _ => 1_000_000,
         };
         assert_eq!(scenario.workload.bytes, bytes);
-        // Scenarios with random places have no places to check, and WINE's chain has long links.
+        // Scenarios with random places have no places to check, and WINE's have long links.
         let is_random = name == "mesh50" || name.starts_with("meshcache");
-        let share_max = if is_random || name == "wine-chain" { 1.0 } else { 0.92 };
+        let share_max = if is_random || name.starts_with("wine") { 1.0 } else { 0.92 };
         assert!(shares(&scenario).iter().all(|share| *share <= share_max), "{name}");
     }
 }
@@ -116,6 +117,22 @@ fn wines_chain_has_flows_that_begin_one_after_the_other() {
     }
     let last = scenario.flows.last().and_then(|it| it.ends);
     assert_eq!(last, Some(scenario.load.lasts));
+}
+
+/// WINE, figure 5.3.
+#[test]
+fn wines_cross_is_two_chains_with_a_router_in_common() {
+    let scenario = load("wine-cross");
+    assert_eq!(scenario.routers.len(), 17);
+    let mut routes = Routes::of(&scenario);
+    let ways = [["w0", "w8"], ["n0", "n8"]].map(|ends| ends.map(|name| index(&scenario, name)));
+    let flows: Vec<_> = scenario.flows.iter().map(|it| [it.from, it.to]).collect();
+    assert_eq!(flows, ways);
+    for [from, to] in ways {
+        let next = |at: &usize| routes.next_hop(*at, to).filter(|_| *at != to);
+        let way: Vec<_> = std::iter::successors(Some(from), next).collect();
+        assert_eq!((way.len(), way[4]), (9, index(&scenario, "c")));
+    }
 }
 
 /// Ditto, section 6.4.1.

@@ -97,13 +97,15 @@ pub enum Overhead {
 impl Config {
     /// The paper's: one packet, the header, probes and the filter.
     ///
-    /// The paper leaves open how long probes are, how often they go, the filter's gain, and γ. Short probes cost least.
+    /// The paper leaves open how long probes are, how often they go, the filter's gain, and γ. Probes are as long as a
+    /// full packet, so that γ matters little: such a packet waits for half of the round trip that it would have itself.
     /// γ counts per hop the headers of RTS, CTS, data and ACK (20, 14, 34 and 14 bytes) and the preambles of all four
     /// (192 µs, 24 bytes at 1 Mbit/s).
     pub fn wine() -> Self {
         Self {
             overhead: Overhead::Probe,
             probe_interval: Duration::from_secs(1),
+            probe_bytes: 1500,
             gap_max: Duration::from_millis(250),
             overhead_bytes: 20 + 14 + 34 + 14 + 4 * 24,
             follow: None,

@@ -64,3 +64,43 @@ impl Window {
         (f64::from(self.under_way) - limit).max(0.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_under_way_is_counted_across_the_end_of_the_numbers() {
+        let mut window = Window::new(Instant::ZERO);
+        let mut oldest = 0_u8;
+        for _ in 0..1000 {
+            let numbers = [(); 3].map(|()| window.next());
+            assert_eq!(window.heed(numbers[0]), Some(numbers[0].wrapping_sub(oldest)));
+            assert_eq!((window.under_way(), window.beyond(0.5)), (2, 1.5));
+            assert_eq!(window.heed(numbers[0]), None, "it is no news");
+            oldest = numbers[0];
+        }
+    }
+
+    #[test]
+    fn what_was_not_sent_or_is_old_is_no_news() {
+        let mut window = Window::new(Instant::ZERO);
+        (0..10).for_each(|_| _ = window.next());
+        assert_eq!(window.heed(8), Some(8));
+        for number in [11, 200, 7, 3, 0] {
+            assert_eq!(window.heed(number), None, "{number}");
+        }
+        assert_eq!(window.under_way(), 2);
+        assert_eq!(window.beyond(2.5), 0.0);
+    }
+
+    #[test]
+    fn the_neighbour_is_told_the_newest_that_has_left() {
+        let mut window = Window::new(Instant::ZERO);
+        assert_eq!(window.tell(Instant::ZERO), None);
+        for number in [250, 255, 3, 2] {
+            window.has_left(number);
+        }
+        assert_eq!(window.tell(Instant::ZERO), Some(3));
+    }
+}
