@@ -124,7 +124,7 @@ impl Router {
 fn thousand_flows(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("layer");
     group.throughput(Throughput::Elements(PACKETS));
-    let (paced, recovered) = (pace::Config::default(), recover::Config::default());
+    let paced = pace::Config::default();
     for (name, pace, recover) in [
         ("none", None, None),
         ("wine", Some(pace::Config::wine()), None),
