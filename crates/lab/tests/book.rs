@@ -20,7 +20,7 @@ fn the_researchers_guide_goes_as_it_says() {
 
 #[test]
 fn the_pages_on_the_lab_and_the_simulator_go_as_they_say() {
-    run_pages(|page| ["lab.md", "simulator.md", "papers.md"].contains(&page));
+    run_pages(|page| ["lab.md", "link-plane.md", "simulator.md", "papers.md"].contains(&page));
 }
 
 fn run_pages(is_meant: fn(&str) -> bool) {

@@ -120,4 +120,8 @@ fn what_the_simulator_alone_can_do_is_refused() {
     let world = World::new();
     let refused = world.run(&["repro", "ditto-places", "--real", "--out", &world.text("out")]);
     refused.expect_refusal(&["ditto-places runs in the simulator only", "leave out --real"]);
+    for key in ["pace=on", "pace=wine", "recover=on", "recover=inpcm"] {
+        let refused = world.run(&["run", "chain", "--set", key]);
+        refused.expect_refusal(&["chain: `pace` and `recover`", "`hearsay-lab sim` can"]);
+    }
 }

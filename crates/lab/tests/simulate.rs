@@ -85,7 +85,10 @@ fn listed_flows_have_figures_of_their_own_in_json_table_and_page() {
         assert_eq!(measured("delay_variation_ms"), [true, true, true, false]);
         assert_eq!(measured("delay_ms"), [false, true, true, false]);
         assert_eq!(measured("ssh"), [false, false, false, true]);
+        assert_eq!(measured("tcp"), [true, false, false, true]);
+        assert!(flows[0]["tcp"]["acked_bytes"].as_u64().is_some_and(|it| it > 0), "{run}");
     }
+    assert_valid(&json);
     let args = [&args[..], &more[..6], &["--html", "page.html"]].concat();
     let ended = world.run(&args).expect(0);
     let page = fs::read_to_string(world.path("page.html")).expect("the page");
@@ -93,6 +96,21 @@ fn listed_flows_have_figures_of_their_own_in_json_table_and_page() {
         assert!(page.contains(name) && ended.out.contains(&format!("\n{name} ")), "{}", ended.out);
     }
     assert!(ended.out.contains("above_mac_drops"), "{}", ended.out);
+    for (heading, shown) in [("slow start s", &ended.out), ("Senders of TCP", &page)] {
+        assert!(shown.contains(heading), "{shown}");
+    }
+}
+
+#[test]
+fn what_link_planes_did_is_in_the_json_and_in_its_schema() {
+    let world = World::new();
+    let args =
+        ["sim", "bulk", "--set", "hops=4", "--set", "seconds=4", "--set", "loss_above_mac=0.02"];
+    let more = ["--set", "pace=on", "--set", "recover=on", "--quiet", "--json", "-"];
+    let json = run(&world, &[&args[..], &more].concat()).json();
+    assert_valid(&json);
+    assert!(json["runs"][0]["link_plane"]["held"].as_u64().is_some_and(|it| it > 0), "{json}");
+    assert!(json["resent"]["mean"].as_f64().is_some_and(|it| it > 0.0), "{json}");
 }
 
 #[test]

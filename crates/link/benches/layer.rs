@@ -77,7 +77,8 @@ impl Router {
             to: SocketAddr::new(to, 80),
             kind: Kind::Tcp(tcp),
         };
-        let frame = Frame { interlay: Some(ip(from_side, number % NODES)), packet: Light(header) };
+        let frame =
+            Frame { interlay: Some(ip(from_side, number % NODES).into()), packet: Light(header) };
         self.layer.receive(self.now, frame, ip(from_side + 2, 0));
         self.drain(ip(to_side + 2, 0));
         if self.layer.poll_timeout().is_some_and(|at| at <= self.now) {
@@ -113,7 +114,7 @@ impl Router {
             let echo = link::Probe { from: to, towards: None, ..probe };
             let kind = Kind::Message(Message::Echo(echo));
             let header = Header { from: header.to, to: header.from, kind, ..header };
-            let frame = Frame { interlay: Some(to), packet: Light(header) };
+            let frame = Frame { interlay: Some(to.into()), packet: Light(header) };
             self.layer.receive(self.now + STEP * 2, frame, next.hop);
         }
     }

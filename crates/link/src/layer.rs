@@ -7,7 +7,7 @@ use wire::Instant;
 
 use crate::pace::{self, Pace};
 use crate::recover::{self, Recover};
-use crate::{Header, Kind, Message, Packet};
+use crate::{Frame, Header, Kind, Message, Next, Packet, Verdict};
 
 /// The settings of a router's link plane.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,44 +18,6 @@ pub struct Config {
     pub pace: Option<pace::Config>,
     /// Recovery; `None`: off.
     pub recover: Option<recover::Config>,
-}
-
-/// What goes over the air to a neighbour: a packet, and the header of the interlay.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame<P> {
-    /// The last interlay node that the packet passed (WINE, section 2.3); routers without pacing leave it.
-    pub interlay: Option<IpAddr>,
-    /// The packet.
-    pub packet: P,
-}
-
-/// Where a packet goes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Next {
-    /// The neighbour that routing has chosen.
-    pub hop: IpAddr,
-    /// Another neighbour that leads to the destination, if routing has one.
-    pub other: Option<IpAddr>,
-}
-
-/// What the MAC says of a frame that it was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// How often it was sent.
-    pub tries: u8,
-}
-
-/// How a frame ended at the MAC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The neighbour has acknowledged it.
-    Acked,
-    /// No try was acknowledged. The neighbour may have it all the same.
-    GivenUp,
-    /// The MAC's queue was full.
-    QueueFull,
 }
 
 /// What the driver is to do.
@@ -125,8 +87,8 @@ impl<P: Packet> Layer<P> {
     pub fn receive(&mut self, now: Instant, frame: Frame<P>, from: IpAddr) {
         let Frame { interlay, packet } = frame;
         let header = packet.header();
-        if let (Some(pace), Some(node)) = (&mut self.pace, interlay) {
-            pace.passed(now, &header, node, from);
+        if let (Some(pace), Some(interlay)) = (&mut self.pace, interlay) {
+            pace.passed(now, &header, interlay, from);
         }
         if let Kind::Message(message) = header.kind {
             return self.take(now, message, &header, packet, from);
@@ -213,7 +175,7 @@ impl<P: Packet> Layer<P> {
                     pace.echo(now, header, &echo);
                 }
             }
-            Message::Probe(_) | Message::Echo(_) => {}
+            Message::Probe(_) | Message::Echo(_) | Message::Left => {}
         }
         if !is_mine {
             self.outputs.push_back(Output::Deliver(packet));

@@ -6,15 +6,17 @@
 //! threads, copy a payload, or allocate for a packet once its tables have grown. *Where to start:*
 //! [`Layer`].
 
+mod frame;
 mod header;
 mod layer;
 mod message;
 pub mod pace;
 pub mod recover;
 
+pub use frame::{Frame, Next, Outcome, Verdict};
 pub use header::{Flags, Header, Kind, SACK_BLOCKS_MAX, Sack, Tcp};
-pub use layer::{Config, Counters, Frame, Layer, Next, Outcome, Output, Verdict};
-pub use message::{Lost, Message, Notice, Probe, SHIM_BYTES};
+pub use layer::{Config, Counters, Layer, Output};
+pub use message::{Interlay, Lost, Message, Notice, Probe, SHIM_BYTES};
 
 /// A driver's packet. A clone must be cheap: it shares its payload.
 pub trait Packet: Clone {
@@ -23,7 +25,7 @@ pub trait Packet: Clone {
 
     /// The interlay node that it passed last, as [`Frame::interlay`] said when it came. A router without pacing sends
     /// packets on with it.
-    fn interlay(&self) -> Option<std::net::IpAddr> {
+    fn interlay(&self) -> Option<Interlay> {
         None
     }
 }

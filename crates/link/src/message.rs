@@ -2,9 +2,29 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Length of the header that names the last interlay node, in bytes: a type, a length and an IPv4 address,
-/// padded (WINE, section 2.3, leaves the format open).
+/// Length of the header that names the last interlay node, in bytes: a type with two flags, an IPv4 address, and the
+/// two numbers; padded (WINE, section 2.3, leaves the format open).
 pub const SHIM_BYTES: u32 = 8;
+
+/// The header of the interlay: who sent a packet on last, and how many of the addressee's packets are no longer there.
+///
+/// The paper's names the node alone. The numbers are ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interlay {
+    /// The interlay node that the packet passed last.
+    pub node: IpAddr,
+    /// Which of its packets to the next interlay node this is, modulo 256.
+    pub number: Option<u8>,
+    /// The last number of the next interlay node's packets that has left this one.
+    pub left: Option<u8>,
+}
+
+impl From<IpAddr> for Interlay {
+    /// The paper's header.
+    fn from(node: IpAddr) -> Self {
+        Self { node, number: None, left: None }
+    }
+}
 
 /// A message between link planes. It travels as an IP packet, along the routes of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +33,8 @@ pub enum Message {
     Probe(Probe),
     /// The answer, with the probe's number.
     Echo(Probe),
+    /// Nothing but its header, which says what has left its sender.
+    Left,
     /// A packet was sent again: routers nearer to its sender need not do so (InPCM, section 3.7).
     Notice(Notice),
 }
@@ -58,6 +80,7 @@ impl Message {
     pub fn bytes(&self) -> u32 {
         match self {
             Self::Probe(probe) | Self::Echo(probe) => u32::from(probe.bytes),
+            Self::Left => 28,
             Self::Notice(_) => 28 + 24,
         }
     }

@@ -114,7 +114,7 @@ impl Bench {
         while let Some(output) = self.pace.poll_output() {
             match output {
                 Output::Transmit { frame, .. } => {
-                    assert_eq!(frame.interlay, Some(ip(ME)));
+                    assert_eq!(frame.interlay.map(|it| it.node), Some(ip(ME)));
                     self.sent.push(frame.packet);
                 }
                 Output::Originate { to, message } => self.messages.push((to, message)),

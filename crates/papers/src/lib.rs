@@ -10,6 +10,7 @@
 pub mod all;
 mod ditto;
 pub mod experiment;
+mod link_plane;
 mod meshcache;
 mod standing;
 pub mod validate;

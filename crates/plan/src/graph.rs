@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use radio::Station;
-use sim::scenario::Scenario;
+use sim::scenario::{Scenario, Traffic};
 
 /// Most links of a mesh: the matrix has a number for each two of them.
 pub const LINKS_MAX: usize = 2000;
@@ -44,7 +44,7 @@ impl Mesh {
     }
 
     /// The mesh of a scenario: each two routers that can receive each other's frames. Traffic enters and leaves at
-    /// the gateway, and at the receivers behind which no route goes on.
+    /// the gateway, and at the receivers behind which no route goes on; or where listed flows begin and end.
     pub fn of(scenario: &Scenario) -> Self {
         let arrives = |from: usize, to: usize| {
             let link = scenario.links.get(Station(from as u16), Station(to as u16));
@@ -60,6 +60,9 @@ impl Mesh {
             .collect();
         let last = scenario.receivers.iter().copied().filter(|it| !between.contains(it));
         let names = scenario.routers.iter().map(|it| it.name.clone()).collect();
+        if scenario.traffic == Traffic::Flows {
+            return Self::new(names, links, scenario.flows.iter().flat_map(|it| [it.from, it.to]));
+        }
         Self::new(names, links, last.chain([scenario.gateway]))
     }
 

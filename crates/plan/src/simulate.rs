@@ -77,7 +77,7 @@ impl Simulation {
             Some(pair) => vec![self.ways[self.pairs[pair].0], self.ways[self.pairs[pair].1]],
         };
         let kind = Kind::Udp { bits_per_second: self.bits_per_second };
-        let flow = |(from, to)| Flow { from, to, starts: Instant::ZERO, kind };
+        let flow = |(from, to)| Flow { from, to, starts: Instant::ZERO, ends: None, kind };
         let flows: Vec<_> = ways.into_iter().map(flow).collect();
         let rates = self.setup.run_flows(&flows, seed, None).flow_kbps;
         [rates[0], rates.get(1).copied().unwrap_or(0.0)]

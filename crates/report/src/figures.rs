@@ -6,6 +6,9 @@ use maud::{Markup, html};
 
 use crate::{Ground, map, page, text};
 
+/// The largest number of figures side by side: so many fit on a page.
+const COLUMNS_MAX: usize = 12;
+
 /// The figures of runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
@@ -15,8 +18,8 @@ pub struct Figures {
     pub over_seeds: Vec<(&'static str, [f64; 2])>,
     /// For each run its name, and its figures in the same order.
     pub runs: Vec<(String, Vec<f64>)>,
-    /// The figures of each part of the runs, if they have parts.
-    pub rows: Option<Rows>,
+    /// Figures of parts of the runs, if they have parts.
+    pub tables: Vec<Rows>,
     /// A line for each failure.
     pub failed: Vec<String>,
 }
@@ -42,7 +45,7 @@ pub fn figures(figures: &Figures, ground: &Ground) -> String {
         }
         (failed(&figures.failed))
         (over_seeds(&figures.over_seeds))
-        @if let Some(table) = &figures.rows { (rows(table)) }
+        @for table in &figures.tables { (rows(table)) }
         div class="pictures" { (map::figure("The mesh", ground, &BTreeMap::new())) }
         (runs(figures))
         (page::keys(&ground.keys))
@@ -111,21 +114,28 @@ fn rows(table: &Rows) -> Markup {
     }
 }
 
+/// The figures of each run; of many figures several tables, side by side they would be too wide.
 fn runs(figures: &Figures) -> Markup {
+    let count = figures.over_seeds.len().max(1);
+    let columns = count.div_ceil(count.div_ceil(COLUMNS_MAX));
     html! {
         section {
             h2 { "Runs" }
-            div class="scroll" {
-                table {
-                    thead { tr {
-                        th scope="col" { "run" }
-                        @for (name, _) in &figures.over_seeds { th class="n" scope="col" { (breakable(name)) } }
-                    } }
-                    tbody {
-                        @for (name, values) in &figures.runs {
-                            tr {
-                                th scope="row" { (text::clean(name)) }
-                                @for value in values { td class="n" { (text::number(*value)) } }
+            @for (at, part) in figures.over_seeds.chunks(columns).enumerate() {
+                div class="scroll" {
+                    table {
+                        thead { tr {
+                            th scope="col" { "run" }
+                            @for (name, _) in part { th class="n" scope="col" { (breakable(name)) } }
+                        } }
+                        tbody {
+                            @for (name, values) in &figures.runs {
+                                tr {
+                                    th scope="row" { (text::clean(name)) }
+                                    @for value in values.iter().skip(at * columns).take(columns) {
+                                        td class="n" { (text::number(*value)) }
+                                    }
+                                }
                             }
                         }
                     }
@@ -145,19 +155,45 @@ mod tests {
     use super::*;
 
     #[test]
+    fn many_figures_of_a_run_are_several_tables_with_each_figure_once() {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"];
+        let figures = Figures {
+            over_seeds: names.map(|name| (name, [0.0, 0.0])).to_vec(),
+            runs: vec![("seed 1".to_owned(), (101..115).map(f64::from).collect())],
+            ..Figures::default()
+        };
+        let runs = runs(&figures).into_string();
+        assert_eq!(runs.matches("<table>").count(), 2);
+        let (first, second) = runs.split_at(runs.rfind("<table>").expect("two tables"));
+        for (half, names, values) in
+            [(first, &names[..7], 101..108), (second, &names[7..], 108..115)]
+        {
+            let heads = names.iter().map(|name| format!("<code>{name}<wbr></code>"));
+            let cells = values.map(|it| format!(">{it}</td>"));
+            for part in heads.chain(cells) {
+                assert_eq!(
+                    (half.matches(&part).count(), runs.matches(&part).count()),
+                    (1, 1),
+                    "{part}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn a_page_has_the_figures_and_what_failed_and_no_markup_of_others() {
         let figures = Figures {
             title: "<b>".to_owned(),
             over_seeds: vec![("goodput_kbps", [12.0, 3.0])],
             runs: vec![("seed 1".to_owned(), vec![9.0])],
-            rows: Some(Rows {
+            tables: vec![Rows {
                 title: "Flows",
                 columns: vec!["delay_p95"],
                 rows: vec![
                     ("a:<b>:tcp".to_owned(), vec![Some(7654.0)]),
                     ("b:a".to_owned(), vec![None]),
                 ],
-            }),
+            }],
             failed: vec!["flow 1 from a to b: nothing arrived".to_owned()],
         };
         let page = super::figures(&figures, &Ground::default());

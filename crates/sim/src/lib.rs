@@ -15,4 +15,5 @@ pub mod pipe;
 pub mod result;
 pub mod router;
 pub mod scenario;
+mod seeds;
 pub mod world;

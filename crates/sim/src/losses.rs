@@ -7,7 +7,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore as _, SeedableRng as _};
 
-use crate::scenario;
+use crate::seeds;
 
 /// A draw has this many bits, as many as a double represents exactly.
 const DRAW_BITS: u32 = 53;
@@ -56,7 +56,7 @@ impl AboveMac {
     ///
     /// If the probability is not between 0 and 1.
     pub fn new(probability: f64, stations: usize, seed: u64) -> Self {
-        let losses = |at| Losses::new(probability, scenario::seed(seed, at, ABOVE_MAC));
+        let losses = |at| Losses::new(probability, seeds::seed(seed, at, ABOVE_MAC));
         Self { stations: (0..stations).filter_map(losses).collect() }
     }
 

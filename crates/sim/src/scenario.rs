@@ -23,6 +23,7 @@ mod intercepts;
 mod key;
 mod keys;
 mod metric;
+mod paper;
 mod plane;
 mod problem;
 mod random;
@@ -36,6 +37,7 @@ mod uplink;
 mod variant;
 mod workload;
 
+pub use crate::seeds::seed;
 pub use changes::{Changes, Cut};
 use choice::Choice;
 pub use clients::{Browsing, Reader};
@@ -47,7 +49,6 @@ pub use metric::Metric;
 pub use plane::Plane;
 pub use problem::ScenarioError;
 use problem::{advice, quote};
-pub use random::seed;
 pub use traffic::{Load, Traffic};
 use tree::Tree;
 pub use uplink::{FarEnd, Uplink};
@@ -236,7 +237,7 @@ impl Scenario {
     /// The scheme of a run: the one asked for, else the paper's whose variant the routers are, else `default`
     /// (the gateway alone).
     pub fn scheme(&self, asked: Option<Scheme>) -> Result<Scheme, ScenarioError> {
-        let theirs = self.variant.paper.map(Paper::scheme);
+        let theirs = self.variant.paper.and_then(Paper::scheme);
         match (asked, theirs) {
             (Some(asked), Some(theirs)) if asked != theirs => {
                 let paper = self.key("paper");

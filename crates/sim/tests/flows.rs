@@ -76,6 +76,33 @@ fn flows_of_tcp_begin_and_end_at_their_times() {
 }
 
 #[test]
+fn senders_of_tcp_say_what_was_acknowledged_and_how_long_each_phase_lasted() {
+    let between = ("between", "0:2:tcp:0:20 2:0:tcp:5 0:1:cbr@0.1 1:2:ssh:0:20");
+    let outcome = run(&[between, ("seconds", "30"), ("loss_above_mac", "0.02")]);
+    let [ended, lasting, udp, ssh] = &outcome.flows[..] else { panic!("{outcome:?}") };
+    // A connection that is over keeps its figures: all that arrived was acknowledged.
+    let tcp = ended.tcp.expect("the flow is TCP");
+    assert_eq!(tcp.acked_bytes, ended.bytes);
+    let lasted = |flow: &FlowOutcome| {
+        let tcp = flow.tcp.expect("the flow is TCP");
+        tcp.slow_start_s + tcp.congestion_avoidance_s
+    };
+    // It stays open until the rest of its data, at most 32 KiB and a window, is through.
+    assert!((19.5..25.0).contains(&lasted(ended)), "{ended:?}");
+    assert!(tcp.slow_start_s > 0.0 && tcp.congestion_avoidance_s > tcp.slow_start_s, "{tcp:?}");
+    assert!(tcp.recoveries > 0, "losses start recoveries: {tcp:?}");
+    // One that still sends has data on the way.
+    let tcp = lasting.tcp.expect("the flow is TCP");
+    assert!(tcp.acked_bytes > 0 && tcp.acked_bytes <= lasting.bytes, "{lasting:?}");
+    assert!(lasting.bytes - tcp.acked_bytes < 150_000, "{lasting:?}");
+    assert!((24.5..=25.0).contains(&lasted(lasting)), "{lasting:?}");
+    // Key strokes are what the sender of `ssh` sends.
+    let typed = ssh.ssh.as_ref().expect("the flow is ssh");
+    assert_eq!(ssh.tcp.map(|it| it.acked_bytes), Some(48 * typed.keys));
+    assert_eq!(udp.tcp, None);
+}
+
+#[test]
 fn a_video_has_its_mean_rate_and_is_uneven() {
     let outcome = run(&[("between", "0:2:vbr@0.4:0:120 2:0:cbr@0.4:0:120"), ("seconds", "121")]);
     let [video, even] = &outcome.flows[..] else { panic!("{outcome:?}") };

@@ -16,25 +16,45 @@ pub enum Paper {
     /// Dogar et al., MobiCom 2008: as MeshCache, and routers overhear. A chunk has 8 KiB. A router
     /// keeps an overheard chunk only if it captured all of it, after its head.
     Ditto,
+    /// Adinegara et al., 2006: routers recover lost packets of TCP below IP (chapter 3). In the simulator alone so far.
+    Inpcm,
+    /// Belcher, 2006: routers pace packets below IP (chapter 2). Which routers do is another key. In the simulator
+    /// alone so far.
+    Wine,
 }
 
 impl Paper {
     /// All of them, by year of publication.
-    pub const ALL: [Self; 2] = [Self::MeshCache, Self::Ditto];
+    pub const ALL: [Self; 4] = [Self::Wine, Self::Inpcm, Self::MeshCache, Self::Ditto];
 
     /// Its name in configurations and scenarios.
     pub fn name(self) -> &'static str {
         match self {
             Self::MeshCache => "meshcache",
             Self::Ditto => "ditto",
+            Self::Inpcm => "inpcm",
+            Self::Wine => "wine",
         }
     }
 
-    /// The scheme: which routers intercept, cache and overhear.
-    pub fn scheme(self) -> Scheme {
+    /// The scheme: which routers intercept, cache and overhear. `None`: the paper is about packets under IP,
+    /// and goes with any scheme.
+    pub fn scheme(self) -> Option<Scheme> {
         match self {
-            Self::MeshCache => Scheme::PhThcp,
-            Self::Ditto => Scheme::Ditto,
+            Self::MeshCache => Some(Scheme::PhThcp),
+            Self::Ditto => Some(Scheme::Ditto),
+            Self::Inpcm | Self::Wine => None,
+        }
+    }
+
+    /// The keys of a scenario whose values the paper gives, with these values, if it is about packets under IP;
+    /// what the paper lacks is off. Its constants are those of the engines' values of this name.
+    pub fn link_plane(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::MeshCache | Self::Ditto => &[],
+            // It is evaluated with TCP Reno (chapter 4).
+            Self::Inpcm => &[("pace", "off"), ("recover", "inpcm"), ("tcp_recovery", "reno")],
+            Self::Wine => &[("pace", "wine"), ("recover", "off")],
         }
     }
 
@@ -44,12 +64,12 @@ impl Paper {
         self.settings().iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 
-    /// The keys whose values the paper gives, with these values.
+    /// The keys of `[experiment]` whose values the paper gives, with these values.
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             // Nothing is overheard. The paper caches whole files; here they are divided into chunks
             // all the same.
-            Self::MeshCache => &[],
+            Self::MeshCache | Self::Inpcm | Self::Wine => &[],
             Self::Ditto => &[
                 // The size that the paper settles on (§6.2.2).
                 ("units", "8KiB"),

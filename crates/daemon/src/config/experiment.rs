@@ -9,7 +9,7 @@ use std::sync::Arc;
 use content::Profile;
 use node::{Locating, SearchConfig, SearchTimeout, Squares, overhear};
 use toml::Spanned;
-use wire::{Paper, Selection};
+use wire::{Paper, Scheme, Selection};
 
 use super::{ConfigError, Mesh, Overhear, Reader, file};
 
@@ -93,12 +93,16 @@ fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> Word {
 impl Experiment {
     /// Whether the paper's scheme needs overhearing.
     pub fn overhears(&self) -> bool {
-        self.paper.is_some_and(|it| it.scheme().overhears())
+        self.scheme().is_some_and(Scheme::overhears)
     }
 
     /// The scheme of the paper that is followed.
     pub fn selection(&self) -> Option<Selection> {
-        self.paper.and_then(|paper| paper.scheme().selection())
+        self.scheme().and_then(Scheme::selection)
+    }
+
+    fn scheme(&self) -> Option<Scheme> {
+        self.paper.and_then(Paper::scheme)
     }
 
     pub(super) fn check(&self, mesh: &Mesh, overhear: &Overhear, wrong: &mut ConfigError) {
@@ -129,8 +133,7 @@ impl Experiment {
 impl Reader<'_> {
     pub(super) fn experiment(&mut self, file: file::Experiment) -> Experiment {
         let squares = self.squares(&file.squares);
-        let papers = Paper::ALL.map(|it| (it.name(), it));
-        let paper = file.paper.and_then(|text| self.choice(&text, "is no paper here", &papers));
+        let paper = file.paper.and_then(|text| self.paper(&text));
         let mut read = Variants { reader: self, paper };
         Experiment {
             paper,
@@ -147,6 +150,20 @@ impl Reader<'_> {
             },
             squares,
         }
+    }
+
+    /// The paper of this name. Some are about packets under IP, which no daemon changes.
+    fn paper(&mut self, text: &Spanned<String>) -> Option<Paper> {
+        let (ours, others): (Vec<_>, Vec<_>) =
+            Paper::ALL.into_iter().partition(|it| it.scheme().is_some());
+        if let Some(other) = others.iter().find(|it| it.name() == text.get_ref()) {
+            let why =
+                "is in the simulator alone so far: try `hearsay-lab sim wine-chain --set paper=";
+            self.complain(text, &format!("\"{other}\" {why}{other}`"));
+            return None;
+        }
+        let ours: Vec<_> = ours.into_iter().map(|it| (it.name(), it)).collect();
+        self.choice(text, "is no paper here", &ours)
     }
 
     fn squares(&mut self, list: &[Spanned<String>]) -> Squares {
@@ -311,8 +328,14 @@ mod tests {
     #[test]
     fn what_a_paper_has_otherwise_is_refused() {
         let of = |text: &str| complaint(&format!("{MESH}{text}"));
-        let known = "h.toml:4: \"wine\" is no paper here: \"meshcache\" or \"ditto\"";
-        assert_eq!(of("[experiment]\npaper = \"wine\""), known);
+        let known = "h.toml:4: \"wanax\" is no paper here: \"meshcache\" or \"ditto\"";
+        assert_eq!(of("[experiment]\npaper = \"wanax\""), known);
+        for paper in ["wine", "inpcm"] {
+            let why = format!(
+                "h.toml:4: \"{paper}\" is in the simulator alone so far: try `hearsay-lab sim wine-chain --set paper={paper}`"
+            );
+            assert_eq!(of(&format!("[experiment]\npaper = \"{paper}\"")), why);
+        }
         let ditto = "[overhear]\ninterface = \"mon0\"\n[experiment]\npaper = \"ditto\"\n";
         let repaired = "h.toml:7: `paper` \"ditto\" has halves \"dropped\": leave `halves` out";
         assert_eq!(of(&format!("{ditto}halves = \"repaired\"")), repaired);

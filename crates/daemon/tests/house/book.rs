@@ -7,10 +7,11 @@ use crate::guide::{self, Block};
 use crate::{none, root};
 
 /// Pages or folders of them, the test that runs their commands, and the machines of these commands.
-const TESTS: [(&str, &str, &[&str]); 5] = [
+const TESTS: [(&str, &str, &[&str]); 6] = [
     ("operate/", "crates/daemon/tests/book.rs", &["client", "router", "gateway"]),
     ("research/", "crates/lab/tests/book.rs", &[]),
     ("lab.md", "crates/lab/tests/book.rs", &[]),
+    ("link-plane.md", "crates/lab/tests/book.rs", &[]),
     ("simulator.md", "crates/lab/tests/book.rs", &[]),
     ("papers.md", "crates/lab/tests/book.rs", &[]),
 ];

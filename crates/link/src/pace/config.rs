@@ -26,6 +26,8 @@ pub struct Config {
     pub activity_timeout: Duration,
     /// The weight of a new measurement in the low-pass filter of the rate, from 0 to 1.
     pub gain: f64,
+    /// Probes give only the first rate. Then it follows how many packets are under way; `None`: as the paper has it.
+    pub follow: Option<Follow>,
     /// The longest time between two releases to an interlay node, whatever was measured: it limits what a node that
     /// answers slowly can do.
     pub gap_max: Duration,
@@ -43,10 +45,39 @@ pub struct Config {
     pub claims_max: usize,
     /// Of pure ACKs of one flow that wait here, only the newest goes (RFC 3449, section 5.2.1).
     pub thin_acks: bool,
+    /// An ACK of a steady transfer waits here until it acknowledges so many bytes more than the one before it, in bytes; 0:
+    /// it only waits for its time as all packets do.
+    pub ack_bytes: u32,
+    /// But it goes at the latest this long after the one before it.
+    pub ack_wait: Duration,
     /// How many flows are known to thinning.
     pub flows_max: usize,
     /// A random number that strangers do not know. It begins the hashes of tables and the numbers of probes.
     pub seed: u64,
+}
+
+/// How a rate follows what is under way: packets that were sent to an interlay node, and have not left it yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Follow {
+    /// How many packets are to be under way, and how many more for each hop. With fewer the rate rises, with more it
+    /// falls. On a chain every fourth hop can carry one at a time; those that wait on the way, and those whose news is
+    /// still coming back, are under way too.
+    pub under_way: f64,
+    /// See [`under_way`](Self::under_way).
+    pub under_way_each_hop: f64,
+    /// By which part of itself the rate changes with each packet that has left, for each packet too many or too few.
+    pub gain: f64,
+    /// By which part of itself the gap grows for each packet too many, at once.
+    pub brake: f64,
+    /// If a packet of an interlay node leaves, and no traffic has gone to it for so long, it is told so by a message.
+    pub tell_after: Duration,
+}
+
+impl Follow {
+    /// How many packets are to be under way over so many hops.
+    pub(super) fn most(&self, hops: u8) -> f64 {
+        self.under_way + self.under_way_each_hop * f64::from(hops)
+    }
 }
 
 /// How equation 2.1 counts the overhead γ.
@@ -72,7 +103,10 @@ impl Config {
     pub fn wine() -> Self {
         Self {
             overhead: Overhead::Probe,
+            probe_interval: Duration::from_secs(1),
+            gap_max: Duration::from_millis(250),
             overhead_bytes: 20 + 14 + 34 + 14 + 4 * 24,
+            follow: None,
             thin_acks: false,
             ..Self::default()
         }
@@ -86,13 +120,20 @@ impl Default for Config {
             quantum_bytes: 0,
             overhead: Overhead::Each,
             overhead_bytes: 1200,
-            probe_interval: Duration::from_millis(250),
+            probe_interval: Duration::from_secs(2),
             probe_bytes: 64,
             probes_unanswered_max: 8,
             silence: Duration::from_secs(10),
             activity_timeout: Duration::from_secs(3),
             gain: 0.125,
-            gap_max: Duration::from_millis(250),
+            follow: Some(Follow {
+                under_way: 1.0,
+                under_way_each_hop: 0.5,
+                gain: 0.01,
+                brake: 0.2,
+                tell_after: Duration::from_millis(150),
+            }),
+            gap_max: Duration::from_millis(100),
             mac_frames_max: 1,
             queue_packets_max: 512,
             active_packets_max: 50,
@@ -100,6 +141,8 @@ impl Default for Config {
             destinations_max: 4096,
             claims_max: 32,
             thin_acks: true,
+            ack_bytes: 8 * 1460,
+            ack_wait: Duration::from_millis(500),
             flows_max: 4096,
             seed: 0,
         }

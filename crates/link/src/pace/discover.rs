@@ -11,7 +11,7 @@ use wire::Instant;
 
 use super::neighbour::Neighbour;
 use super::{Key, Output, Pace, Seed, Timer};
-use crate::{Header, Message, Packet, Probe};
+use crate::{Header, Interlay, Message, Packet, Probe};
 
 impl<P: Packet> Pace<P> {
     /// A packet of traffic has come that passed interlay node `node` last.
@@ -42,6 +42,23 @@ impl<P: Packet> Pace<P> {
             self.counters.claims_taken += 1;
         } else {
             self.counters.claims_refused += 1;
+        }
+    }
+
+    /// What a header says of packets under way, in both directions.
+    pub(super) fn heed(&mut self, now: Instant, header: &Header, interlay: Interlay) {
+        let Some(follow) = self.config.follow else { return };
+        let Interlay { node, number, left } = interlay;
+        let Some(key) = self.neighbours.find(&node) else { return };
+        let is_waiting = self.queues.get(key.slot()).is_some_and(|queue| !queue.is_empty());
+        let Some(neighbour) = self.neighbours.get_mut(key) else { return };
+        if let Some(left) = left {
+            neighbour.follow(&follow, left, is_waiting);
+        }
+        if let Some(number) = number
+            && header.to.ip() == self.me
+        {
+            self.has_left(now, node, number);
         }
     }
 

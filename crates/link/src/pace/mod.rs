@@ -15,11 +15,13 @@
 mod config;
 mod destinations;
 mod discover;
+mod hold;
 mod neighbour;
 mod queue;
 mod send;
 mod table;
 mod thin;
+mod window;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -27,15 +29,16 @@ use std::time::Duration;
 
 use wire::{Instant, TimerQueue};
 
-use crate::{Frame, Header, Kind, Message, Packet, Probe};
+use crate::{Frame, Header, Interlay, Kind, Message, Packet, Probe};
 use destinations::Destinations;
+use hold::Holding;
 use neighbour::Neighbour;
 use queue::Queue;
 use send::Urgent;
 use table::{Key, Seed, Table};
 use thin::Flows;
 
-pub use config::{Config, Overhead};
+pub use config::{Config, Follow, Overhead};
 
 /// What pacing has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,6 +119,7 @@ pub struct Pace<P> {
     queues: Vec<Queue<P>>,
     destinations: Destinations,
     flows: Flows,
+    holding: Holding<P>,
     /// Routing, and messages of the link plane.
     control: VecDeque<Urgent<P>>,
     /// What the MAC gets next (WINE, section 2.1).
@@ -156,6 +160,7 @@ impl<P: Packet> Pace<P> {
         let Config { neighbours_max, activity_timeout, seed, .. } = config;
         Self {
             me,
+            holding: Holding::new(&config),
             config,
             neighbours: Table::new(neighbours_max, seed),
             queues: Vec::new(),
@@ -175,7 +180,7 @@ impl<P: Packet> Pace<P> {
     pub fn enqueue(&mut self, now: Instant, header: &Header, packet: P, next: IpAddr) {
         match header.kind {
             Kind::Control | Kind::Message(_) => self.urgent(header, packet, next),
-            Kind::Tcp(_) | Kind::Other => self.data(now, header, packet, next),
+            Kind::Tcp(_) | Kind::Other => self.offer(now, packet, next),
         }
         self.pump(now);
     }
@@ -186,12 +191,17 @@ impl<P: Packet> Pace<P> {
         self.pump(now);
     }
 
-    /// A packet has come from the neighbour `from`, and passed interlay node `node` last.
-    pub fn passed(&mut self, now: Instant, header: &Header, node: IpAddr, from: IpAddr) {
-        if matches!(header.kind, Kind::Tcp(_) | Kind::Other) && node != self.me {
-            self.learn(now, header, node, from);
-            self.pump(now);
+    /// A packet has come from the neighbour `from`, with this header.
+    pub fn passed(&mut self, now: Instant, header: &Header, interlay: Interlay, from: IpAddr) {
+        let node = interlay.node;
+        if node == self.me {
+            return;
         }
+        if matches!(header.kind, Kind::Tcp(_) | Kind::Other) {
+            self.learn(now, header, node, from);
+        }
+        self.heed(now, header, interlay);
+        self.pump(now);
     }
 
     /// A probe has come for this router, from the neighbour `from`.
@@ -221,12 +231,16 @@ impl<P: Packet> Pace<P> {
                 Timer::Idle => self.look_after(now, key),
             }
         }
+        while let Some((packet, next)) = self.holding.due(now) {
+            self.data(now, &packet.header(), packet, next);
+        }
         self.pump(now);
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next().map(|(at, _)| at)
+        let timer = self.timers.next().map(|(at, _)| at);
+        timer.into_iter().chain(self.holding.next()).min()
     }
 
     /// Takes one output; drain until `None`.
@@ -236,7 +250,8 @@ impl<P: Packet> Pace<P> {
 
     /// What was counted.
     pub fn counters(&self) -> Counters {
-        Counters { destinations_evicted: self.destinations.evicted, ..self.counters }
+        let acks_thinned = self.counters.acks_thinned + self.holding.thinned;
+        Counters { destinations_evicted: self.destinations.evicted, acks_thinned, ..self.counters }
     }
 
     /// The neighbouring interlay nodes that are known now, in no order.
@@ -256,7 +271,13 @@ impl<P: Packet> Pace<P> {
 
     /// How many packets wait here: for their time, and for the MAC.
     pub fn waiting(&self) -> usize {
-        self.queues.iter().map(Queue::len).sum::<usize>() + self.active.len() + self.control.len()
+        let queued = self.queues.iter().map(Queue::len).sum::<usize>();
+        queued + self.active.len() + self.control.len() + self.holding.len()
+    }
+
+    /// How many frames the MAC has.
+    pub fn in_mac(&self) -> u32 {
+        self.in_mac
     }
 
     /// How many rows the tables of destinations and of flows have.

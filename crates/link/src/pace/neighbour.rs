@@ -5,12 +5,17 @@ use std::time::Duration;
 
 use wire::Instant;
 
-use super::config::{Config, Overhead};
+use super::config::{Config, Follow, Overhead};
+use super::window::Window;
 
 /// How many probes can be under way to a neighbour: an answer to an older one is late.
 const UNDER_WAY_MAX: usize = 16;
 /// Of how many destinations a neighbour's traffic is remembered, to name them to it.
 const RECENT_MAX: usize = 16;
+/// By which power of e a rate changes at most at once: news may be of many packets.
+const STEP_MAX: f64 = 0.1;
+/// The lowest rate that follows what is under way, in bytes per second: from there it rises again within seconds.
+const RATE_MIN: f64 = 20e3;
 
 #[derive(Debug)]
 pub(super) struct Neighbour {
@@ -26,6 +31,8 @@ pub(super) struct Neighbour {
     pub(super) quantum_bytes: u32,
     /// Destinations of the traffic that passed it last.
     pub(super) recent: Recent,
+    /// What is under way to it.
+    pub(super) window: Window,
     /// Destinations that it claimed.
     claims: Vec<(IpAddr, Instant)>,
 }
@@ -47,6 +54,7 @@ impl Neighbour {
             in_active: 0,
             quantum_bytes: 0,
             recent: Recent::default(),
+            window: Window::new(now),
             claims: Vec::new(),
         }
     }
@@ -63,12 +71,13 @@ impl Neighbour {
 
     /// How long the path to it takes for so many bytes, which is when the next may follow.
     pub(super) fn gap(&self, config: &Config, bytes: u32) -> Duration {
-        let Some(Estimate { rate, .. }) = self.estimate else { return Duration::ZERO };
+        let Some(Estimate { rate, hops }) = self.estimate else { return Duration::ZERO };
         let overhead = match config.overhead {
             Overhead::Probe => 0,
             Overhead::Each => config.overhead_bytes,
         };
-        let seconds = (f64::from(bytes) + f64::from(overhead)) / rate;
+        let brake = config.follow.map_or(0.0, |it| it.brake * self.window.beyond(it.most(hops)));
+        let seconds = (f64::from(bytes) + f64::from(overhead)) / rate * (1.0 + brake);
         // A conversion of floats saturates.
         Duration::from_nanos((seconds * 1e9) as u64).min(config.gap_max)
     }
@@ -105,11 +114,26 @@ impl Neighbour {
         };
         let measured = (f64::from(config.probe_bytes) + overhead).max(1.0) / half;
         let rate = match self.estimate {
+            Some(before) if config.follow.is_some() => before.rate,
+            None if config.follow.is_some() => measured.max(RATE_MIN),
             Some(before) => before.rate + config.gain * (measured - before.rate),
             None => measured,
         };
         self.estimate = Some(Estimate { rate, hops });
         true
+    }
+
+    /// It says that this number has left it. The rate follows, and rises only if packets wait for it.
+    pub(super) fn follow(&mut self, follow: &Follow, number: u8, is_waiting: bool) {
+        let Some(advance) = self.window.heed(number) else { return };
+        let Some(estimate) = &mut self.estimate else { return };
+        let missing =
+            (follow.most(estimate.hops) - f64::from(self.window.under_way())).clamp(-2.0, 2.0);
+        if missing < 0.0 || is_waiting {
+            let step = follow.gain * missing * f64::from(advance);
+            estimate.rate *= step.clamp(-STEP_MAX, STEP_MAX).exp();
+            estimate.rate = estimate.rate.max(RATE_MIN);
+        }
     }
 
     /// Notes that it claims a destination. `false`: it has claimed too many.

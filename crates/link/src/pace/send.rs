@@ -8,7 +8,7 @@ use super::queue::{Queue, Waiting};
 use super::table::Key;
 use super::thin::{Place, Step};
 use super::{Output, Pace, Timer};
-use crate::{Frame, Header, Kind, Message, Packet};
+use crate::{Frame, Header, Interlay, Kind, Message, Packet};
 
 /// A packet that must not wait behind others.
 #[derive(Debug)]
@@ -32,6 +32,13 @@ impl<P: Packet> Pace<P> {
             _ => None,
         };
         self.control.push_back(Urgent { packet, next, probe });
+    }
+
+    /// A packet of traffic is to go. An ACK may wait before.
+    pub(super) fn offer(&mut self, now: Instant, packet: P, next: IpAddr) {
+        for (packet, next) in self.holding.offer(now, (packet, next)).into_iter().flatten() {
+            self.data(now, &packet.header(), packet, next);
+        }
     }
 
     pub(super) fn data(&mut self, now: Instant, header: &Header, packet: P, next: IpAddr) {
@@ -61,11 +68,12 @@ impl<P: Packet> Pace<P> {
     /// Gives the MAC what it can take: control first.
     pub(super) fn pump(&mut self, now: Instant) {
         while self.in_mac < self.config.mac_frames_max {
-            let (packet, next) = if let Some(urgent) = self.control.pop_front() {
+            let (packet, next, neighbour) = if let Some(urgent) = self.control.pop_front() {
                 if let Some((to, number)) = urgent.probe {
                     self.probe_left(now, to, number);
                 }
-                (urgent.packet, urgent.next)
+                let header = urgent.packet.header();
+                (urgent.packet, urgent.next, self.neighbours.find(&header.to.ip()))
             } else if let Some((at, waiting)) = self.active.pop() {
                 if let Some(flow) = waiting.flow {
                     self.flows.moved(flow, Place { queue: None, at }, None);
@@ -73,13 +81,40 @@ impl<P: Packet> Pace<P> {
                 if let Some(key) = waiting.neighbour {
                     self.sent(now, key);
                 }
-                (waiting.packet, waiting.next)
+                (waiting.packet, waiting.next, waiting.neighbour)
             } else {
                 return;
             };
             self.in_mac += 1;
-            let frame = Frame { interlay: Some(self.me), packet };
+            let frame = Frame { interlay: Some(self.label(now, &packet, neighbour)), packet };
             self.outputs.push_back(Output::Transmit { frame, next });
+        }
+    }
+
+    /// The header of a packet that leaves for an interlay node.
+    fn label(&mut self, now: Instant, packet: &P, to: Option<Key>) -> Interlay {
+        let mut label = Interlay::from(self.me);
+        if self.config.follow.is_some() {
+            if let Some(Interlay { node, number: Some(number), .. }) = packet.interlay() {
+                self.has_left(now, node, number);
+            }
+            if let Some(neighbour) = to.and_then(|key| self.neighbours.get_mut(key)) {
+                let is_data = !matches!(packet.header().kind, Kind::Message(_) | Kind::Control);
+                label.number = is_data.then(|| neighbour.window.next());
+                label.left = neighbour.window.tell(now);
+            }
+        }
+        label
+    }
+
+    /// A packet of an interlay node is no longer here. It is told so by the traffic that goes back, or else by a message.
+    pub(super) fn has_left(&mut self, now: Instant, node: IpAddr, number: u8) {
+        let Some(follow) = &self.config.follow else { return };
+        let key = self.neighbours.find(&node);
+        let Some(neighbour) = key.and_then(|key| self.neighbours.get_mut(key)) else { return };
+        if now.since(neighbour.window.has_left(number)) >= follow.tell_after {
+            neighbour.window.tell(now);
+            self.outputs.push_back(Output::Originate { to: node, message: Message::Left });
         }
     }
 

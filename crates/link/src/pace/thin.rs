@@ -105,7 +105,7 @@ impl Flows {
 }
 
 /// Whether a newer pure ACK says all that an older one said.
-fn supersedes(newer: &Tcp, older: &Tcp) -> bool {
+pub(super) fn supersedes(newer: &Tcp, older: &Tcp) -> bool {
     let is_there = |&(first, after): &(u32, u32)| {
         let is_acked = !before(newer.ack, after);
         let is_in = |&(from, to): &(u32, u32)| !before(first, from) && !before(to, after);
@@ -118,7 +118,7 @@ fn supersedes(newer: &Tcp, older: &Tcp) -> bool {
 
 /// Whether a pure ACK that acknowledges more than those before it may be dropped: it has no duplicate SACK, whose first
 /// block is below the acknowledgement number or in the second block (RFC 2883, section 4).
-fn may_go(tcp: &Tcp) -> bool {
+pub(super) fn may_go(tcp: &Tcp) -> bool {
     match tcp.sack.blocks() {
         [] => true,
         [(first, after), rest @ ..] => {

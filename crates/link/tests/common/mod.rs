@@ -16,7 +16,7 @@ use wire::Instant;
 pub struct Packet {
     pub number: u64,
     pub header: Header,
-    pub interlay: Option<IpAddr>,
+    pub interlay: Option<link::Interlay>,
 }
 
 impl link::Packet for Packet {
@@ -24,7 +24,7 @@ impl link::Packet for Packet {
         self.header
     }
 
-    fn interlay(&self) -> Option<IpAddr> {
+    fn interlay(&self) -> Option<link::Interlay> {
         self.interlay
     }
 }

@@ -1,13 +1,11 @@
 //! What link planes read of a packet.
 
-use std::net::IpAddr;
-
 use link::{Flags, Header, Kind, Sack, Tcp};
 
 use super::{Body, Packet, Segment};
 
 impl link::Packet for Packet {
-    fn interlay(&self) -> Option<IpAddr> {
+    fn interlay(&self) -> Option<link::Interlay> {
         self.interlay
     }
 

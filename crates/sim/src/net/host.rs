@@ -259,6 +259,11 @@ impl Host {
         self.sockets.get(id).map(|socket| &socket.connection)
     }
 
+    /// The connection of an id, for its getters, also while the program handles its [`Event::Closed`].
+    pub fn ending(&self, id: SocketId) -> Option<&Connection> {
+        self.sockets.ending(id).map(|socket| &socket.connection)
+    }
+
     /// The addresses of a connection: this side's and the peer's.
     pub fn addresses_of(&self, id: SocketId) -> Option<(SocketAddrV4, SocketAddrV4)> {
         self.sockets.get(id).map(|socket| (socket.local, socket.remote))

@@ -4,7 +4,7 @@
 //! *Who calls it:* hosts make and take them, the world carries them. *What it never does:* fragment: a packet
 //! is as large as its payload makes it. *Where to start:* [`Packet`].
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::BitOr;
 
 use bytes::Bytes;
@@ -39,7 +39,7 @@ pub struct Packet {
     /// Time to live: how many more hops it may go.
     pub ttl: u8,
     /// The last interlay node that it passed, if link planes pace; routers without one leave it as it is.
-    pub interlay: Option<IpAddr>,
+    pub interlay: Option<link::Interlay>,
     /// What it carries.
     pub body: Body,
 }

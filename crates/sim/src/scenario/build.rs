@@ -53,7 +53,7 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(place: &'a str, mut file: File, seed: u64) -> Result<Self, ScenarioError> {
         check_rates(place, &file.settings)?;
-        file.settings.variant.check().map_err(|text| ScenarioError::one(place, &text))?;
+        file.settings.check_paper().map_err(|text| ScenarioError::one(place, &text))?;
         let signals = Signals::new(&file.settings, seed);
         let routers = match file.layout {
             Layout::Chain => chain(&file.settings),

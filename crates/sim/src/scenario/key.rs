@@ -218,6 +218,8 @@ pub(super) enum Slot {
     Number(RangeInclusive<f64>, Field<f64>),
     Rate(Field<Rate>),
     Word(fn(&mut Settings) -> &mut dyn Word),
+    /// A paper or none, which sets other keys.
+    Paper,
     /// True or false.
     Flag(Field<bool>),
     /// True, false, or the smallest length in bytes.
@@ -256,6 +258,7 @@ impl Spec {
             }
             Slot::Rate(field) => put(number(value).and_then(Rate::from_mbps), field(to)),
             Slot::Word(field) => value.as_str().and_then(|word| field(to).take(word)),
+            Slot::Paper => value.as_str().and_then(|name| to.follow(name)),
             Slot::Flag(field) => put(value.as_bool(), field(to)),
             Slot::Threshold(field) => put(threshold(value), field(to)),
             Slot::Timeout(field) => put(timeout(value), field(to)),
@@ -284,6 +287,7 @@ impl Spec {
             Slot::Number(_, field) => field(now).to_string(),
             Slot::Rate(field) => mbps(*field(now)).to_string(),
             Slot::Word(field) => field(now).word().to_owned(),
+            Slot::Paper => now.variant.paper_name().to_owned(),
             Slot::Flag(field) => field(now).to_string(),
             Slot::Threshold(field) => match *field(now) {
                 None => "false".to_owned(),
@@ -321,10 +325,8 @@ impl Slot {
                 format!("a number from {} to {}", range.start(), range.end())
             }
             Self::Rate(_) => format!("a rate of 802.11: {}", rates(|_| true)),
-            Self::Word(field) => {
-                let words = field(&mut Settings::default()).words();
-                words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
-            }
+            Self::Word(field) => one_of(&field(&mut Settings::default()).words()),
+            Self::Paper => one_of(&Variant::papers().collect::<Vec<_>>()),
             Self::Flag(_) => "true or false".to_owned(),
             Self::Threshold(_) => {
                 format!("true, false, or a whole number of bytes up to {THRESHOLD_MAX}")
@@ -346,6 +348,11 @@ impl Slot {
             Self::Flows(_) => format!("a list of flows, like {}", flows::EXAMPLE),
         }
     }
+}
+
+/// Words that are allowed.
+fn one_of(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
 }
 
 fn put<T>(value: Option<T>, field: &mut T) -> Option<()> {

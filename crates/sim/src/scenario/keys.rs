@@ -285,10 +285,10 @@ static KEYS: [Spec; 75] = [
     },
     Spec {
         name: "paper",
-        meaning: "run routers as a paper describes them, which sets the next seven keys and the scheme: \"none\", \"meshcache\" or \"ditto\"",
+        meaning: "run routers as a paper describes them: \"meshcache\" or \"ditto\", which sets the next seven keys and the scheme; \"wine\" or \"inpcm\", which sets `pace`, `recover` and `tcp_recovery`; or \"none\"",
         layouts: &[],
-        traffic: ORIGIN,
-        slot: Slot::Word(|it| &mut it.variant),
+        traffic: &[],
+        slot: Slot::Paper,
     },
     Spec {
         name: "units",

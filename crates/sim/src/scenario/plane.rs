@@ -127,3 +127,58 @@ impl Choice for Recovering {
     const ALL: &'static [(Self, &'static str)] =
         &[(Self::Off, "off"), (Self::Inpcm, "inpcm"), (Self::On, "on")];
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scenario;
+
+    fn load(settings: &[(&str, &str)]) -> Result<Scenario, String> {
+        let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let settings: Vec<_> = settings.iter().map(own).collect();
+        Scenario::load("chain", &settings).map_err(|it| it.to_string())
+    }
+
+    #[test]
+    fn routers_without_names_all_have_the_engine_and_named_ones_alone() {
+        let all = load(&[("pace", "on")]).unwrap().plane;
+        assert!(all.is_on() && all.recover.is_none());
+        assert_eq!(
+            (all.pace, all.interlay),
+            (Some(link::pace::Config::default()), vec![0, 1, 2, 3, 4])
+        );
+        let named = load(&[("recover", "inpcm"), ("recover_at", "3 1 3")]).unwrap().plane;
+        let theirs = Some(link::recover::Config::inpcm());
+        assert_eq!((named.recover, &named.recover_at[..]), (theirs, &[1, 3][..]));
+        let has = [0, 1, 2, 3, 4].map(|router| named.engines(router).1.is_some());
+        assert_eq!(has, [false, true, false, true, false]);
+        assert!((0..5).all(|router| named.engines(router).0.is_none()));
+        assert!(!load(&[]).unwrap().plane.is_on());
+    }
+
+    #[test]
+    fn unknown_routers_and_keys_without_effect_are_refused() {
+        for (keys, why) in [
+            (
+                [("pace", "wine"), ("interlay", "0 9")],
+                "chain.toml: `interlay` names an unknown router `9`",
+            ),
+            (
+                [("recover", "on"), ("recover_at", "x")],
+                "chain.toml: `recover_at` names an unknown router `x`",
+            ),
+            (
+                [("recover", "on"), ("interlay", "0")],
+                "chain.toml: `interlay` has no effect while `pace` is \"off\": set `pace`",
+            ),
+            (
+                [("pace", "on"), ("recover_at", "0")],
+                "chain.toml: `recover_at` has no effect while `recover` is \"off\": set `recover`",
+            ),
+        ] {
+            let said = load(&keys).expect_err(why);
+            assert!(said.starts_with(why), "{said}");
+        }
+        let said = load(&[("pace", "fast")]).expect_err("no word");
+        assert!(said.contains("must be \"off\" or \"wine\" or \"on\""), "{said}");
+    }
+}

@@ -115,15 +115,6 @@ fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A seed for one of a world's machines, derived from the world's. `purpose` separates the streams of a
-/// machine.
-pub fn seed(seed: u64, machine: usize, purpose: u16) -> u64 {
-    // The salt separates these streams from those that the medium derives from the same seed.
-    let root = SplitMix64::seed_from_u64(seed ^ u64::from_be_bytes(*b"machines")).next_u64();
-    let place = (machine as u64) << 16 | u64::from(purpose);
-    SplitMix64::seed_from_u64(root ^ place).next_u64()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -132,6 +123,7 @@ mod tests {
     use radio::propagation::PathLoss;
 
     use super::*;
+    use crate::seeds::seed;
 
     fn usual() -> Propagation {
         Propagation::in_ranges(Ranges::default())

@@ -141,7 +141,8 @@ impl Setup {
         let each = flows.iter().zip(ends.flatten());
         let names = |flow: &Flow| [flow.from, flow.to].map(|it| self.names[it].as_str());
         each.map(|(flow, (source, sink))| {
-            FlowOutcome::of(flow, names(flow), source, sink, world.now())
+            let tcp = source.sending(world.now(), world.host(flow.from));
+            FlowOutcome::of(flow, names(flow), source, sink, tcp, world.now())
         })
         .collect()
     }

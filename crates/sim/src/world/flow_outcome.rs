@@ -7,6 +7,7 @@ use wire::Instant;
 
 use super::flows::{Flow, Kind, Sink, Source};
 use super::times::Times;
+use crate::net::tcp::{Counters, PhaseTimes};
 
 /// What one flow of a run achieved. What was not measured, because the flow's kind has none of it or because too
 /// little arrived, is `None`.
@@ -38,9 +39,40 @@ pub struct FlowOutcome {
     /// |(t1 - t2) - (t2 - t3)| over the arrival times of three consecutive packets (WINE, equation 5.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_variation_ms: Option<Spread>,
+    /// The sender of a flow over TCP, once its connection has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<Sending>,
     /// The exchange of an `ssh` flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh: Option<Typing>,
+}
+
+/// What the sender's end of a flow's TCP connection did until the connection ended, at the latest with the run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sending {
+    /// Bytes of payload up to the largest acknowledgement number received.
+    pub acked_bytes: u64,
+    /// Time in slow start, in seconds.
+    pub slow_start_s: f64,
+    /// Time in congestion avoidance, with fast recovery, in seconds.
+    pub congestion_avoidance_s: f64,
+    /// How often the retransmission timer expired.
+    pub timeouts: u64,
+    /// How often a fast recovery began.
+    pub recoveries: u64,
+}
+
+impl Sending {
+    /// The figures of a connection.
+    pub(super) fn of(counters: Counters, times: PhaseTimes) -> Self {
+        Self {
+            acked_bytes: counters.acknowledged,
+            slow_start_s: times.slow_start.as_secs_f64(),
+            congestion_avoidance_s: times.congestion_avoidance.as_secs_f64(),
+            timeouts: counters.timeouts,
+            recoveries: counters.recoveries,
+        }
+    }
 }
 
 /// Key strokes and their echoes.
@@ -82,12 +114,14 @@ impl Spread {
 }
 
 impl FlowOutcome {
-    /// Of a flow between routers of these names, whose run lasted until `over`.
+    /// Of a flow between routers of these names, whose run lasted until `over`; `tcp` is what its source's
+    /// connection did.
     pub(super) fn of(
         flow: &Flow,
         [from, to]: [&str; 2],
         source: &Source,
         sink: &Sink,
+        tcp: Option<Sending>,
         over: Instant,
     ) -> Self {
         let is_udp = !matches!(flow.kind, Kind::Tcp | Kind::Ssh);
@@ -107,6 +141,7 @@ impl FlowOutcome {
             packets_received: is_udp.then_some(sink.packets),
             delay_ms: Spread::of(&sink.delays),
             delay_variation_ms: Spread::of(sink.arrivals.variations()),
+            tcp,
             ssh: typist.map(|it| Typing {
                 keys: it.keys,
                 echoes: it.echoes,

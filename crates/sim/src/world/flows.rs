@@ -230,7 +230,7 @@ impl Program for Endpoint {
                 None => host.close(now, id),
             },
             Event::Closed { id, why } => {
-                self.source(id).into_iter().for_each(|it| it.ended = Some(why));
+                self.source(id).into_iter().for_each(|it| it.end(now, host, why));
                 self.plan();
             }
             Event::Datagram { to, payload, .. } => {

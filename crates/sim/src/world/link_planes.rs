@@ -195,3 +195,51 @@ fn station_at(address: IpAddr) -> Option<usize> {
         IpAddr::V6(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::scenario::Scenario;
+    use crate::world::flows::{Flow, Kind, endpoints};
+    use crate::world::world;
+
+    /// Ten minutes after the last flow has ended, nothing waits anywhere, and no MAC has a frame.
+    #[test]
+    fn each_frame_comes_back_with_a_verdict_while_links_come_and_go() {
+        let keys = [
+            ("mobility", "waypoint"),
+            ("speed_min_m_s", "20"),
+            ("speed_max_m_s", "40"),
+            ("cuts", "3@5 8:9@7"),
+            ("pace", "on"),
+            ("recover", "on"),
+        ];
+        let keys = keys.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Scenario::load("mesh50", &keys).expect("a scenario");
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let flow = |(place, to): (usize, &usize)| {
+            let (starts, ends) = (at(0), Some(at(20)));
+            let kind = match place % 2 {
+                0 => Kind::Tcp,
+                _ => Kind::Udp { bits_per_second: 200_000 },
+            };
+            Flow { from: scenario.gateway, to: *to, starts, ends, kind }
+        };
+        let flows: Vec<_> = scenario.receivers.iter().enumerate().map(flow).collect();
+        let programs = endpoints(scenario.routers.len(), &flows, 1);
+        let mut world = world(&scenario, 1, programs);
+        world.run(at(20));
+        let drops = world.counters().drops;
+        assert!(drops.retries > 100, "{drops:?}");
+        world.run(at(620));
+        for (station, layer) in world.planes.iter() {
+            let pace = layer.pace().expect("all pace");
+            assert!(pace.counters().paced == 0 || pace.counters().probes_sent > 0);
+            assert_eq!((pace.waiting(), pace.in_mac()), (0, 0), "station {station}");
+        }
+        let paced: u64 = world.planes.iter().map(|(_, it)| it.counters().pace.paced).sum();
+        assert!(paced > 1_000, "{paced}");
+    }
+}

@@ -49,7 +49,7 @@ pub use address::{MACHINES_MAX, address, machine, outside};
 pub use arrivals::Arrivals;
 pub use counters::{Counters, Drops};
 pub use experiment::{Fetching, HOPS_MAX, Setup, flows_of, run, world};
-pub use flow_outcome::{FlowOutcome, Spread, Typing};
+pub use flow_outcome::{FlowOutcome, Sending, Spread, Typing};
 pub use outcome::{Fetches, Outcome, Stat, over_seeds};
 pub use program::Program;
 pub use routes::Routes;
@@ -309,6 +309,11 @@ impl<P: Program> World<P> {
     /// A machine's program.
     pub fn program(&self, machine: usize) -> &P {
         &self.machines[machine].program
+    }
+
+    /// A machine's TCP/IP stack, for its getters.
+    pub fn host(&self, machine: usize) -> &Host {
+        &self.machines[machine].host
     }
 
     /// All machines' programs, in order.

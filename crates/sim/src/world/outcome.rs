@@ -210,7 +210,21 @@ mod tests {
         };
         let flowing =
             Outcome { delay_variation_ms: Some(123.4), fetches: None, ..fetching.clone() };
-        for outcome in [fetching, flowing] {
+        let link_plane = LinkPlane {
+            held: 1_234_567,
+            queue_drops: 123_456,
+            acks_thinned: 1_234_567,
+            probes: 12_345,
+            resent: 123_456,
+            acks_resent: 123_456,
+            red_drops: 123_456,
+        };
+        let both = Outcome {
+            link_plane: Some(link_plane),
+            above_mac_drops: Some(123_456),
+            ..flowing.clone()
+        };
+        for outcome in [fetching, flowing, both] {
             let over_seeds = over_seeds(std::slice::from_ref(&outcome)).into_iter();
             let values = outcome.figures().into_iter().map(|(_, value)| value).collect();
             let figures = report::Figures {

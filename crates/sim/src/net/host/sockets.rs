@@ -74,8 +74,12 @@ impl Sockets {
 
     /// The connection of this id, while the id is valid.
     pub fn get(&self, id: SocketId) -> Option<&Socket> {
-        let slot = self.slots.get(id.index as usize)?;
-        slot.socket.as_deref().filter(|it| it.id == id && !it.reported_closed)
+        self.ending(id).filter(|it| !it.reported_closed)
+    }
+
+    /// As [`get`](Self::get), also while the program handles the connection's end.
+    pub fn ending(&self, id: SocketId) -> Option<&Socket> {
+        self.slots.get(id.index as usize)?.socket.as_deref().filter(|it| it.id == id)
     }
 
     /// Like [`get`](Self::get), mutable.

@@ -9,8 +9,9 @@ use super::shell::Typist;
 use super::stamp::stamped;
 use super::video::{self, Video};
 use super::{DATAGRAM_BYTES, Flow, Kind, NOTHING, interval_nanos};
-use crate::net::tcp::End;
+use crate::net::tcp::{Connection, End};
 use crate::net::{Host, SocketId};
+use crate::world::flow_outcome::Sending;
 
 /// A TCP flow with an end has no more unsent bytes than these, so that little follows after its end.
 const AHEAD_BYTES: usize = 32_768;
@@ -27,6 +28,8 @@ pub struct Source {
     to: SocketAddrV4,
     flow: Flow,
     socket: Option<SocketId>,
+    /// What the connection did, once it has ended.
+    did: Option<Sending>,
     /// Nothing is sent any more.
     closed: bool,
     /// Number of video frames sent.
@@ -50,8 +53,8 @@ impl Source {
             Kind::Vbr { bits_per_second, .. } => Form::Video(Video::new(bits_per_second, seed)),
             Kind::Ssh => Form::Typed(Box::new(Typist::new(seed))),
         };
-        let (ended, socket) = (None, None);
-        Self { number, ended, sent: 0, to, flow, socket, closed: false, frames: 0, form }
+        let (ended, socket, did) = (None, None, None);
+        Self { number, ended, sent: 0, to, flow, socket, did, closed: false, frames: 0, form }
     }
 
     /// Whether this is its connection.
@@ -166,6 +169,18 @@ impl Source {
         if let Form::Typed(typist) = &mut self.form {
             typist.read(now, host, id);
         }
+    }
+
+    /// The connection has ended, and is about to be forgotten.
+    pub(super) fn end(&mut self, now: Instant, host: &Host, why: End) {
+        self.did = self.sending(now, host);
+        self.ended = Some(why);
+    }
+
+    /// What its connection has done until `now`, or until its end; `None` if it has had none.
+    pub(in crate::world) fn sending(&self, now: Instant, host: &Host) -> Option<Sending> {
+        let figures = |it: &Connection| Sending::of(it.counters(), it.phase_times(now));
+        self.did.or_else(|| host.ending(self.socket?).map(figures))
     }
 
     /// Whether it goes over TCP.

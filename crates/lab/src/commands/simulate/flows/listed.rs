@@ -4,18 +4,41 @@ use sim::world::{FlowOutcome, Outcome, Spread};
 
 type Figure = fn(&FlowOutcome) -> Option<f64>;
 
-/// The figures, and how to compute them. Times are in milliseconds.
-pub const COLUMNS: [(&str, Figure); 9] = [
-    ("kbps", |it| Some(it.kbps)),
-    ("sent", |it| it.packets_sent.or(it.ssh.as_ref().map(|it| it.keys)).map(|it| it as f64)),
-    ("lost", |it| Some((it.packets_sent? - it.packets_received?) as f64)),
-    ("delay_p50", |it| delay(it).map(|it| it.p50)),
-    ("delay_p95", |it| delay(it).map(|it| it.p95)),
-    ("variation", |it| it.delay_variation_ms.map(|it| it.mean)),
-    ("var_p50", |it| it.delay_variation_ms.map(|it| it.p50)),
-    ("var_p95", |it| it.delay_variation_ms.map(|it| it.p95)),
-    ("var_p99", |it| it.delay_variation_ms.map(|it| it.p99)),
-];
+/// A table of flows: its title, and the figures' names and how to compute them.
+pub struct Table {
+    /// What it shows.
+    pub title: &'static str,
+    /// The figures.
+    pub columns: &'static [(&'static str, Figure)],
+}
+
+/// What arrived, and when. Times are in milliseconds.
+const ARRIVED: Table = Table {
+    title: "Flows: means over the seeds, times in milliseconds",
+    columns: &[
+        ("kbps", |it| Some(it.kbps)),
+        ("sent", |it| it.packets_sent.or(it.ssh.as_ref().map(|it| it.keys)).map(|it| it as f64)),
+        ("lost", |it| Some((it.packets_sent? - it.packets_received?) as f64)),
+        ("delay_p50", |it| delay(it).map(|it| it.p50)),
+        ("delay_p95", |it| delay(it).map(|it| it.p95)),
+        ("variation", |it| it.delay_variation_ms.map(|it| it.mean)),
+        ("var_p50", |it| it.delay_variation_ms.map(|it| it.p50)),
+        ("var_p95", |it| it.delay_variation_ms.map(|it| it.p95)),
+        ("var_p99", |it| it.delay_variation_ms.map(|it| it.p99)),
+    ],
+};
+
+/// What senders of TCP did. Times are in seconds.
+const SENDERS: Table = Table {
+    title: "Senders of TCP: means over the seeds, times in seconds",
+    columns: &[
+        ("acked_bytes", |it| it.tcp.map(|it| it.acked_bytes as f64)),
+        ("slow_start_s", |it| it.tcp.map(|it| it.slow_start_s)),
+        ("avoidance_s", |it| it.tcp.map(|it| it.congestion_avoidance_s)),
+        ("timeouts", |it| it.tcp.map(|it| it.timeouts as f64)),
+        ("recoveries", |it| it.tcp.map(|it| it.recoveries as f64)),
+    ],
+};
 
 /// One-way delays of packets, or the delays of echoes.
 fn delay(flow: &FlowOutcome) -> Option<Spread> {
@@ -26,22 +49,29 @@ fn delay(flow: &FlowOutcome) -> Option<Spread> {
 pub struct Row {
     /// From where to where, its kind, and from when to when.
     pub name: String,
-    /// The means over the runs that have the figure, in the order of [`COLUMNS`].
-    pub values: [Option<f64>; COLUMNS.len()],
+    /// The means over the runs that have the figure, in the order of the table's columns.
+    pub values: Vec<Option<f64>>,
 }
 
-/// A row for each listed flow.
-pub fn rows(runs: &[Outcome]) -> Vec<Row> {
+/// The tables of the listed flows, with a row for each flow that has any of the figures. Tables without rows are
+/// left out.
+pub fn tables(runs: &[Outcome]) -> Vec<(Table, Vec<Row>)> {
+    let each = [ARRIVED, SENDERS].into_iter().map(|it| (rows(runs, it.columns), it));
+    each.filter(|(rows, _)| !rows.is_empty()).map(|(rows, table)| (table, rows)).collect()
+}
+
+fn rows(runs: &[Outcome], columns: &[(&str, Figure)]) -> Vec<Row> {
     let Some(first) = runs.first() else { return Vec::new() };
     let row = |(place, flow): (usize, &FlowOutcome)| {
         let each = || runs.iter().filter_map(move |run| run.flows.get(place));
         let FlowOutcome { from, to, kind, starts_s, ends_s, .. } = flow;
         Row {
             name: format!("{from}:{to}:{kind}:{starts_s}:{ends_s}"),
-            values: COLUMNS.map(|(_, figure)| mean(each().filter_map(figure))),
+            values: columns.iter().map(|(_, figure)| mean(each().filter_map(figure))).collect(),
         }
     };
-    first.flows.iter().enumerate().map(row).collect()
+    let rows = first.flows.iter().enumerate().map(row);
+    rows.filter(|row| row.values.iter().any(Option::is_some)).collect()
 }
 
 /// The mean of some values, if there are any.
@@ -52,6 +82,8 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use sim::world::Sending;
+
     use super::*;
 
     #[test]
@@ -71,11 +103,29 @@ mod tests {
             };
             Outcome { flows: vec![flow], ..Outcome::default() }
         };
-        let rows = rows(&[run(1.0, None), run(3.0, Some(8.0))]);
+        let tables = tables(&[run(1.0, None), run(3.0, Some(8.0))]);
+        let [(_, rows)] = &tables[..] else { panic!("no flow is TCP") };
         let [Row { name, values }] = &rows[..] else { panic!("one flow is one row") };
         assert_eq!(name, "a:b:cbr@2:0:9.5");
         let expected =
             [Some(2.0), Some(10.0), Some(3.0), Some(8.0), Some(8.0), None, None, None, None];
         assert_eq!(values[..], expected);
+    }
+
+    #[test]
+    fn senders_of_tcp_have_a_table_of_their_own() {
+        let run = |acked_bytes, slow_start_s, congestion_avoidance_s, timeouts| {
+            let recoveries = 3;
+            let tcp =
+                Sending { acked_bytes, slow_start_s, congestion_avoidance_s, timeouts, recoveries };
+            let kind = |it: &str| FlowOutcome { kind: it.to_owned(), ..FlowOutcome::default() };
+            let flows = vec![kind("cbr@2"), FlowOutcome { tcp: Some(tcp), ..kind("tcp") }];
+            Outcome { flows, ..Outcome::default() }
+        };
+        let tables = tables(&[run(10, 1.0, 5.0, 0), run(30, 2.0, 6.0, 1)]);
+        let [(_, all), (_, senders)] = &tables[..] else { panic!("two tables") };
+        assert_eq!((all.len(), senders.len()), (2, 1));
+        assert_eq!(senders[0].name, "::tcp:0:0");
+        assert_eq!(senders[0].values, [20.0, 1.5, 5.5, 0.5, 3.0].map(Some));
     }
 }

@@ -19,26 +19,25 @@ pub fn html(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
         title: scenario.name.clone(),
         over_seeds: over_seeds.map(|(name, it)| (name, [it.mean, it.sd])).collect(),
         runs: runs.results.iter().map(each).collect(),
-        rows: flows(&runs.results),
+        tables: flows(&runs.results),
         failed: runs.results.iter().flat_map(|run| run.failed.clone()).collect(),
     };
     report::figures(&figures, &ground(scenario, static_routes(scenario)))
 }
 
-/// The listed flows, if there are any.
-fn flows(runs: &[Outcome]) -> Option<Rows> {
-    let rows: Vec<_> =
-        listed::rows(runs).into_iter().map(|it| (it.name, it.values.to_vec())).collect();
-    (!rows.is_empty()).then(|| Rows {
-        title: "Flows: means over the seeds, times in milliseconds",
-        columns: listed::COLUMNS.map(|(name, _)| name).to_vec(),
-        rows,
-    })
+/// The tables of the listed flows.
+fn flows(runs: &[Outcome]) -> Vec<Rows> {
+    let table = |(table, rows): (listed::Table, Vec<listed::Row>)| Rows {
+        title: table.title,
+        columns: table.columns.iter().map(|(name, _)| *name).collect(),
+        rows: rows.into_iter().map(|it| (it.name, it.values)).collect(),
+    };
+    listed::tables(runs).into_iter().map(table).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use sim::world::{FlowOutcome, Spread};
+    use sim::world::{FlowOutcome, Sending, Spread};
 
     use super::*;
 
@@ -56,15 +55,22 @@ mod tests {
             packets_received: Some(0),
             delay_ms: spread,
             delay_variation_ms: spread,
+            tcp: Some(Sending {
+                acked_bytes: 1_234_567_890,
+                slow_start_s: 1234.5,
+                congestion_avoidance_s: 1234.5,
+                timeouts: 12_345,
+                recoveries: 12_345,
+            }),
             ..FlowOutcome::default()
         };
-        let rows = flows(&[Outcome { flows: vec![flow; 3], ..Outcome::default() }]);
+        let tables = flows(&[Outcome { flows: vec![flow; 3], ..Outcome::default() }]);
         let page =
-            report::figures(&Figures { rows, ..Figures::default() }, &report::testing::chain(3));
+            report::figures(&Figures { tables, ..Figures::default() }, &report::testing::chain(3));
         assert!(page.contains("gateway-1:router-22"), "{page}");
         report::testing::assert_well_formed(&page);
         let widths = report::testing::table_widths(&page);
         assert!(widths.iter().all(|it| *it <= report::testing::TABLE_MAX), "{widths:?}");
-        assert_eq!(flows(&[Outcome::default()]), None);
+        assert_eq!(flows(&[Outcome::default()]), []);
     }
 }

@@ -39,23 +39,23 @@ pub fn text(scenario: &Scenario, runs: &Runs<Outcome>) -> String {
     text
 }
 
-/// A line for each listed flow, with its figures' means over the seeds.
+/// A line for each listed flow, with its figures' means over the seeds; then for each sender of TCP.
 fn flows(runs: &[Outcome]) -> String {
-    let rows = listed::rows(runs);
-    if rows.is_empty() {
-        return String::new();
-    }
-    let wide = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
-    let mut text = format!("\n{:<wide$}", "flow");
-    for (name, _) in listed::COLUMNS {
-        let _ = write!(text, " {:>12}", name.replace('_', " "));
-    }
-    for row in rows {
-        let _ = write!(text, "\n{:<wide$}", row.name);
-        for value in row.values {
-            let value = value.map_or("-".to_owned(), |it| format!("{it:.1}"));
-            let _ = write!(text, " {value:>12}");
+    let mut text = String::new();
+    for (table, rows) in listed::tables(runs) {
+        let wide = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+        let _ = write!(text, "\n{:<wide$}", "flow");
+        for (name, _) in table.columns {
+            let _ = write!(text, " {:>12}", name.replace('_', " "));
         }
+        for row in rows {
+            let _ = write!(text, "\n{:<wide$}", row.name);
+            for value in row.values {
+                let value = value.map_or("-".to_owned(), |it| format!("{it:.1}"));
+                let _ = write!(text, " {value:>12}");
+            }
+        }
+        text.push('\n');
     }
-    text + "\n"
+    text
 }
