@@ -89,8 +89,11 @@ impl<P: Packet> Recover<P> {
                 timed = timed.map(|_| (entry.end == tcp.ack).then_some(entry.at));
                 rank = rank.max(entry.order);
             }
+            if entry.is_doubted {
+                self.neighbours.judge(entry.to, entry.resends, false);
+            }
             if entry.is_suspect {
-                self.neighbours.judge(entry.to, false);
+                self.neighbours.judge(entry.to, entry.resends.saturating_sub(1), false);
             }
         }
         if let Some(sample) = timed.flatten().and_then(|at| sample_of(now, at))
@@ -161,10 +164,13 @@ impl<P: Packet> Recover<P> {
             return false;
         }
         let has_left = entry.has_left();
+        let is_doubted = entry.is_doubted;
         let mut resends = false;
         if has_left {
             flow.duplicates += 1;
-            resends = if self.config.overheard_loss && flow.is_next_to_receiver() {
+            resends = if is_doubted {
+                true
+            } else if self.config.overheard_loss && flow.is_next_to_receiver() {
                 self.is_overdue(now, slot, index)
             } else {
                 flow.duplicates >= DUPLICATES
@@ -172,11 +178,17 @@ impl<P: Packet> Recover<P> {
             };
         }
         if resends {
-            self.table.flow(slot).duplicates = 0;
+            let flow = self.table.flow(slot);
+            flow.duplicates = 0;
+            if is_doubted && let Some(entry) = flow.cache.get_mut(index) {
+                entry.is_doubted = false;
+                self.neighbours.judge(entry.to, entry.resends, true);
+            }
             self.resend(now, slot, index, Cause::Duplicates);
         }
-        let drops =
-            self.config.suppress && (resends || !has_left || self.config.timer != Timer::Off);
+        // The paper drops all, as its timer will send the data again. Without it, the sender must know.
+        let sees_to_it = !self.config.overheard_loss && self.config.timer != Timer::Off;
+        let drops = self.config.suppress && (resends || !has_left || sees_to_it);
         self.counters.duplicates_dropped += u64::from(drops);
         drops
     }

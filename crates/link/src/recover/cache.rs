@@ -34,6 +34,8 @@ pub(super) struct Entry<P> {
     pub(super) given_up: u8,
     /// It was sent again because the neighbour was not heard forwarding it, and still was not.
     pub(super) is_suspect: bool,
+    /// The neighbour was not heard forwarding it, which was not believed.
+    pub(super) is_doubted: bool,
     /// More than one copy has passed, so that no round trip is measured (Karn's rule).
     pub(super) is_repeated: bool,
 }

@@ -14,7 +14,8 @@ pub struct Config {
     /// Early loss detection and discard: data that the next hop is heard forwarding leaves the cache (InPCM,
     /// section 3.5). Wrong where the next hop has no cache.
     pub eldd: bool,
-    /// Whether repeated acknowledgements of data that is cached here are dropped (InPCM, algorithm 2).
+    /// Whether repeated acknowledgements of data that is cached here are dropped (InPCM, algorithm 2); with
+    /// `overheard_loss`, only those of data that is sent again.
     pub suppress: bool,
     /// Whether routers nearer to the sender are told of what a timer has sent again (InPCM, section 3.7).
     pub notify: bool,
@@ -22,8 +23,9 @@ pub struct Config {
     pub link_red: Option<LinkRed>,
     /// Whether what the MAC has given up is sent again at once. Not in the paper.
     pub mac_trigger: bool,
-    /// Whether order tells of losses: the next hop forwards a later packet and not this one, or an adjacent
-    /// receiver acknowledges out of order. Not in the paper.
+    /// Whether order tells of losses: the next hop is heard forwarding a later packet and not this one, or an
+    /// adjacent receiver acknowledges out of order. It is believed as far as it was right before. Copies that the
+    /// next hop gets in vain go no farther. Not in the paper.
     pub overheard_loss: bool,
     /// Seed of Link-RED's choices.
     pub seed: u64,
@@ -86,7 +88,7 @@ impl Config {
     pub fn inpcm() -> Self {
         Self {
             timer: Timer::Esrto { beta: Beta::Fixed(1.5) },
-            on_notice: OnNotice::Evict,
+            notify: true,
             eldd: true,
             link_red: Some(LinkRed::default()),
             mac_trigger: false,
@@ -101,11 +103,11 @@ impl Default for Config {
         Self {
             cache_bytes: 1 << 20,
             flows_max: 256,
-            timer: Timer::TcpLike,
-            on_notice: OnNotice::Double,
+            timer: Timer::Off,
+            on_notice: OnNotice::Evict,
             eldd: false,
             suppress: true,
-            notify: true,
+            notify: false,
             link_red: None,
             mac_trigger: true,
             overheard_loss: true,

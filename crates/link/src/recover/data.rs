@@ -1,5 +1,7 @@
 //! Data packets: algorithm 1 (InPCM, section 3.3), and the share of memory that each flow gets.
 
+use std::time::Duration;
+
 use wire::Instant;
 
 use super::cache::Entry;
@@ -10,6 +12,10 @@ use crate::{Flags, Header, Next, Packet, Tcp};
 
 /// No IP packet carries more.
 const LENGTH_MAX: u32 = 65_536;
+
+/// Data that the receiver has is answered if no acknowledgement has left for so long: half of the shortest timeout
+/// that senders have. What comes sooner is repeated by a router.
+const ANSWER_AFTER: Duration = Duration::from_millis(100);
 
 /// Control bits with which a data packet may be dropped if nothing in it is new.
 const PLAIN: Flags = Flags(Flags::ACK.0 | Flags::PSH.0);
@@ -52,16 +58,19 @@ impl<P: Packet> Recover<P> {
         let Some(entry) = flow.cache.find(tcp.seq, end).and_then(|it| flow.cache.get(it)) else {
             return false;
         };
-        let is_recent = || flow.rtt.smoothed().is_some_and(|rtt| now.since(entry.at) < rtt / 2);
-        let is_on_its_way = !entry.has_left()
-            || (self.config.overheard_loss
-                && entry.resends < SUPPRESSED_RESENDS_MAX
-                && is_recent());
+        // The sender knows of a loss only after a round trip, of which the way from here to the receiver and
+        // back is a part: what is repeated sooner is repeated by a router.
+        let is_recent = || flow.rtt.smoothed().is_some_and(|rtt| now.since(entry.at) < rtt);
+        let is_on_its_way = if self.config.overheard_loss {
+            !entry.has_left() || (entry.resends < SUPPRESSED_RESENDS_MAX && is_recent())
+        } else {
+            self.config.mac_trigger && !entry.has_left()
+        };
         let copy = entry.packet.header();
         let same = copy
             .tcp()
             .is_some_and(|it| (it.ack, it.window, it.flags) == (tcp.ack, tcp.window, tcp.flags));
-        let absorbs = self.config.mac_trigger && is_on_its_way && same;
+        let absorbs = is_on_its_way && same;
         self.counters.data_absorbed += u64::from(absorbs);
         absorbs
     }
@@ -80,7 +89,9 @@ impl<P: Packet> Recover<P> {
             return false;
         };
         self.counters.data_answered += 1;
-        if ack.waiting == 0 {
+        // One that left just now is still on its way.
+        let is_late = !self.config.overheard_loss || now.since(ack.at) >= ANSWER_AFTER;
+        if ack.waiting == 0 && is_late {
             ack.waiting = 1;
             ack.at = now;
             ack.is_heard = false;
@@ -126,6 +137,9 @@ impl<P: Packet> Recover<P> {
         }
         if let Some(entry) = flow.cache.find(tcp.seq, end).and_then(|it| flow.cache.get_mut(it)) {
             // Its sender, or a router before this one, has sent it again.
+            if std::mem::take(&mut entry.is_doubted) {
+                self.neighbours.judge(entry.to, entry.resends, true);
+            }
             entry.packet = packet.clone();
             entry.waiting = entry.waiting.saturating_add(1);
             (entry.at, entry.to) = (now, next.hop);
@@ -145,6 +159,7 @@ impl<P: Packet> Recover<P> {
                 resends: 0,
                 given_up: 0,
                 is_suspect: false,
+                is_doubted: false,
                 is_repeated: false,
             });
         }

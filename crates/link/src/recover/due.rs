@@ -10,9 +10,6 @@ use super::resend::{ACK_RESENDS_MAX, Cause};
 use super::{Beta, Recover, Timer};
 use crate::Packet;
 
-/// A receiver may delay the acknowledgement of a lone packet by this (RFC 8985, section 7.2, assumes as much).
-const ACK_DELAY: Duration = Duration::from_millis(200);
-
 /// The MAC's verdict has gone astray if it takes longer.
 const VERDICT_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -65,22 +62,17 @@ impl<P: Packet> Recover<P> {
         if !entry.has_left() {
             return Some(entry.at + VERDICT_TIMEOUT);
         }
-        let mut timeout = match self.config.timer {
-            Timer::Off => return None,
-            Timer::TcpLike => flow.rtt.timeout(),
-            Timer::Esrto { beta } => self.esrto(flow, beta),
-        };
-        timeout *= 1 << flow.backoff.min(DOUBLINGS_MAX);
-        let mut since = entry.at;
-        if self.config.overheard_loss {
-            // The router that has it sees to it first.
-            timeout *= if entry.is_heard { 2 } else { 1 };
-            match flow.second_left() {
-                Some(at) => since = since.max(at),
-                None => timeout += ACK_DELAY,
-            }
+        let timeout = self.timeout(flow)?;
+        Some(entry.at + timeout * (1 << flow.backoff.min(DOUBLINGS_MAX)))
+    }
+
+    /// How long a flow's packets wait for their acknowledgement.
+    fn timeout(&self, flow: &Flow<P>) -> Option<Duration> {
+        match self.config.timer {
+            Timer::Off => None,
+            Timer::TcpLike => Some(flow.rtt.timeout()),
+            Timer::Esrto { beta } => Some(self.esrto(flow, beta)),
         }
-        Some(since + timeout)
     }
 
     /// Equation 1.
@@ -151,23 +143,19 @@ impl<P: Packet> Recover<P> {
         if ack.waiting > 0 {
             return Some(ack.at + VERDICT_TIMEOUT);
         }
-        if self.config.timer == Timer::Off || ack.is_heard || ack.resends >= ACK_RESENDS_MAX {
+        if ack.is_heard || ack.resends >= ACK_RESENDS_MAX {
             return None;
         }
         let is_last_hop = ack.next.hop == flow.key.0.ip();
         let mut since = ack.at;
-        let timeout = match self.config.timer {
-            Timer::Off => return None,
-            Timer::Esrto { beta } if !self.config.overheard_loss => self.esrto(flow, beta),
-            Timer::TcpLike if !self.config.overheard_loss => flow.rtt.timeout(),
-            Timer::TcpLike | Timer::Esrto { .. } if is_last_hop => {
-                (flow.sent == Some(ack.number)).then(|| flow.idle.timeout())?
-            }
-            Timer::TcpLike | Timer::Esrto { .. } => {
-                let known = flow.forwarding_acks.samples() >= SAMPLES_MIN;
-                since = since.max(flow.heard_ack_at);
-                known.then(|| flow.forwarding_acks.timeout().max(FORWARDING_ACK_MIN))?
-            }
+        let timeout = if !self.config.overheard_loss {
+            self.timeout(flow)?
+        } else if is_last_hop {
+            (flow.sent == Some(ack.number)).then(|| flow.idle.timeout())?
+        } else {
+            let known = flow.forwarding_acks.samples() >= SAMPLES_MIN;
+            since = since.max(flow.heard_ack_at);
+            known.then(|| flow.forwarding_acks.timeout().max(FORWARDING_ACK_MIN))?
         };
         Some(since + timeout * (1 << ack.backoff.min(DOUBLINGS_MAX)))
     }

@@ -152,12 +152,6 @@ impl<P> Flow<P> {
         self.next.is_some_and(|next| next.hop == self.key.1.ip())
     }
 
-    /// When the second of the unacknowledged packets left, if it has. Receivers may delay the acknowledgement of
-    /// a single one.
-    pub(super) fn second_left(&self) -> Option<Instant> {
-        self.cache.get(1).filter(|it| it.has_left()).map(|it| it.at)
-    }
-
     /// The rank of a packet that leaves the MAC now.
     pub(super) fn next_order(&mut self) -> u64 {
         self.order += 1;

@@ -26,7 +26,9 @@ impl<P: Packet> Recover<P> {
         let Some(entry) = flow.cache.get_mut(index).filter(|it| it.to == from) else { return };
         entry.is_heard = true;
         if std::mem::take(&mut entry.is_suspect) {
-            self.neighbours.judge(from, true);
+            // What it forwards before the new copy has left, it had.
+            let was_right = entry.has_left();
+            self.neighbours.judge(from, entry.resends.saturating_sub(1), was_right);
         }
         // Of a packet that was sent twice, the copy that was heard may be either.
         let single = entry.has_left() && !entry.is_repeated;
@@ -70,13 +72,13 @@ impl<P: Packet> Recover<P> {
         cause: Cause,
     ) -> bool {
         let Some(entry) = self.table.flow(slot).cache.get_mut(index) else { return false };
-        let to = entry.to;
+        let (to, resends) = (entry.to, entry.resends);
         if std::mem::take(&mut entry.is_suspect) {
-            self.neighbours.judge(to, false);
+            self.neighbours.judge(to, resends.saturating_sub(1), false);
         }
-        if !self.neighbours.suspect(to) {
-            // Nothing is known of it any more; acknowledgements may tell.
-            entry.is_heard = true;
+        if !self.neighbours.suspects(to, resends) {
+            // Acknowledgements will tell.
+            (entry.is_heard, entry.is_doubted) = (true, true);
             return true;
         }
         entry.is_suspect = true;

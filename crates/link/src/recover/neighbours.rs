@@ -11,12 +11,12 @@ const GIVEN_UP_MAX: u8 = 6;
 /// Weight of the newest suspicion in the share of those that were right.
 const WEIGHT: f64 = 1.0 / 16.0;
 
-/// What silence of a neighbour suggests is acted upon while this share of such suspicions is right. A loss that
-/// only its sender repairs costs far more than a packet sent in vain.
-const RIGHT_MIN: f64 = 0.1;
+/// What the silence of a neighbour suggests is acted upon while this share of such suspicions is right: that a packet
+/// is lost, and that it is lost again. A loss that only its sender repairs costs more than two packets sent in vain.
+const RIGHT_MIN: [f64; 2] = [0.3, 0.2];
 
-/// Else only one in this many is acted upon, to learn whether it is right again.
-const PROBE_EVERY: u8 = 16;
+/// The share before anything is known.
+const RIGHT_FIRST: f64 = 0.5;
 
 /// What is known of one neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +24,8 @@ struct Neighbour {
     address: IpAddr,
     /// How many packets in a row the MAC has given up.
     given_up: u8,
-    /// Share of suspicions that were right.
-    right: f64,
-    /// Suspicions since one was acted upon.
-    ignored: u8,
+    /// Share of suspicions that were right: first ones, and those that a packet is lost again.
+    right: [f64; 2],
 }
 
 /// The neighbours that packets were sent to.
@@ -55,28 +53,25 @@ impl Neighbours {
         self.known.iter().any(|it| it.address == address && it.given_up >= GIVEN_UP_MAX)
     }
 
-    /// A neighbour was not heard forwarding a packet: whether to believe that it does not have it.
-    pub(super) fn suspect(&mut self, address: IpAddr) -> bool {
-        let it = self.neighbour(address);
-        it.ignored += 1;
-        let believes = it.right >= RIGHT_MIN || it.ignored >= PROBE_EVERY;
-        if believes {
-            it.ignored = 0;
-        }
-        believes
+    /// A neighbour was not heard forwarding a packet that was sent again `resends` times: whether to believe that
+    /// it does not have it.
+    pub(super) fn suspects(&self, address: IpAddr, resends: u8) -> bool {
+        let kind = usize::from(resends.min(1));
+        let known = self.known.iter().find(|it| it.address == address);
+        known.map_or(RIGHT_FIRST, |it| it.right[kind]) >= RIGHT_MIN[kind]
     }
 
-    /// A suspicion was right, as the neighbour forwarded the packet once it had been sent again; or it was not,
-    /// as far as is known.
-    pub(super) fn judge(&mut self, address: IpAddr, was_right: bool) {
-        let it = self.neighbour(address);
-        it.right += (f64::from(u8::from(was_right)) - it.right) * WEIGHT;
+    /// Such a suspicion was right, as the neighbour forwarded the packet once it had been sent again, or the
+    /// receiver missed it; or it was not, as far as is known.
+    pub(super) fn judge(&mut self, address: IpAddr, resends: u8, was_right: bool) {
+        let right = &mut self.neighbour(address).right[usize::from(resends.min(1))];
+        *right += (f64::from(u8::from(was_right)) - *right) * WEIGHT;
     }
 
     fn neighbour(&mut self, address: IpAddr) -> &mut Neighbour {
         let index = match self.known.iter().position(|it| it.address == address) {
             Some(index) => index,
-            None => self.add(Neighbour { address, given_up: 0, right: 0.5, ignored: 0 }),
+            None => self.add(Neighbour { address, given_up: 0, right: [RIGHT_FIRST; 2] }),
         };
         &mut self.known[index]
     }
@@ -115,21 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn suspicions_that_are_always_wrong_are_rarely_acted_upon() {
+    fn suspicions_are_believed_while_they_are_often_right() {
         let mut it = Neighbours::default();
-        let acted = |it: &mut Neighbours, is_right: bool| {
-            let mut acted = 0;
-            for _ in 0..1000 {
-                if it.suspect(address(1)) {
-                    acted += 1;
-                    it.judge(address(1), is_right);
-                }
-            }
-            acted
-        };
-        assert_eq!(acted(&mut it, true), 1000);
-        assert!(acted(&mut it, false) < 150);
-        assert!(acted(&mut it, true) > 900, "it learns again");
+        assert!(it.suspects(address(1), 0), "nothing is known");
+        (0..100).for_each(|_| it.judge(address(1), 0, false));
+        assert!(!it.suspects(address(1), 0) && it.suspects(address(2), 0));
+        assert!(it.suspects(address(1), 1), "that it is lost again is another question");
+        (0..100).for_each(|number| it.judge(address(1), 0, number % 2 == 0));
+        assert!(it.suspects(address(1), 0), "it learns again");
     }
 
     #[test]

@@ -140,6 +140,10 @@ impl<P: Packet> Recover<P> {
                 }
             }
             // The queue is full because the sender sends too much: it must see this loss.
+            Outcome::QueueFull if entry.waiting == 0 && self.config.overheard_loss => {
+                // Kept to absorb the copy that the router before this one may send.
+                (entry.order, entry.is_heard, entry.is_repeated) = (order, true, true);
+            }
             Outcome::QueueFull if entry.waiting == 0 => {
                 flow.cache.remove(index);
                 self.counters.evicted_other += 1;
