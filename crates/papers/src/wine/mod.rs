@@ -118,10 +118,10 @@ fn plan(extent: Extent) -> Vec<Point> {
     }
     // Panels are listed one after the other.
     points.sort_by_key(|(panel, ..)| PANELS.iter().position(|it| it == panel));
-    let numbered = points.into_iter().enumerate();
     let mut ranks = Vec::new();
-    numbered
-        .map(|(_, (panel, x, case))| {
+    points
+        .into_iter()
+        .map(|(panel, x, case)| {
             let curve = (panel, case.series.name);
             let rank = ranks.iter().position(|it| *it == curve).unwrap_or_else(|| {
                 ranks.push(curve);
