@@ -126,10 +126,13 @@ fn thousand_flows(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("layer");
     group.throughput(Throughput::Elements(PACKETS));
     let paced = pace::Config::default();
+    // Room for both directions of each flow.
+    let room = |config| recover::Config { flows_max: 4 * FLOWS, ..config };
+    let (theirs, recovered) = (room(recover::Config::inpcm()), room(recover::Config::default()));
     for (name, pace, recover) in [
         ("none", None, None),
         ("wine", Some(pace::Config::wine()), None),
-        ("inpcm", None, Some(recover::Config::inpcm())),
+        ("inpcm", None, Some(theirs)),
         ("pace", Some(paced), None),
         ("recover", None, Some(recovered)),
         ("both", Some(paced), Some(recovered)),
