@@ -52,7 +52,7 @@ fn the_list_is_there_for_programs_too() {
     let names: Vec<_> = list.iter().filter_map(|it| it["name"].as_str()).collect();
     let ours = ["chain", "emulab8", "map21", "bulk", "mesh50"];
     let papers = ["meshcache-s1", "meshcache-s2", "meshcache-s3"];
-    assert_eq!(names, [&ours[..], &papers, &["uplink", "ring8", "wine-chain"]].concat());
+    assert_eq!(names, [&ours[..], &papers, &["uplink", "ring8", "wine-chain", "inpcm-grid"]].concat());
     for scenario in list {
         assert!(scenario["description"].as_str().is_some_and(|it| !it.is_empty()));
         let keys = scenario["keys"].as_array().expect("keys");
