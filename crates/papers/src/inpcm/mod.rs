@@ -85,7 +85,12 @@ fn plan(extent: Extent) -> Vec<Point> {
         }
     }
     for series in ALL {
-        add(FETCH, 0.0, case(Ground::Fetch(HOPS), series, "0.05"));
+        // Plain TCP takes minutes.
+        add(
+            FETCH,
+            0.0,
+            Case { seconds: seconds.max(300), ..case(Ground::Fetch(HOPS), series, "0.05") },
+        );
         add(GRID, 0.0, case(Ground::Grid, series, "0.05"));
     }
     for series in ALL.into_iter().chain(MECHANISMS) {
