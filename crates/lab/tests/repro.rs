@@ -10,7 +10,7 @@ use lab::provenance::{assert_origin, lasting_of};
 use lab::schema::assert_valid;
 use serde_json::Value;
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "meshcache-fig4",
     "meshcache-fig5",
     "meshcache-fig6",
@@ -26,6 +26,7 @@ const NAMES: [&str; 17] = [
     "ditto-elsewhere",
     "ditto-sensitivity",
     "ditto-fig1",
+    "inpcm",
     "link-plane",
     "wine",
 ];
@@ -81,9 +82,9 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         let path = entry.as_ref().unwrap().path();
         path.extension().is_some_and(|it| it == "svg") && text(&path).starts_with("<svg")
     });
-    assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 3 + 3 + 3 + 2 + 2 + 1 + 9 + 1 + 1 + 2 + 4 + 2);
+    assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 3 + 3 + 3 + 2 + 2 + 1 + 9 + 1 + 1 + 2 + 4 + 4 + 2);
     let all = fs::read_dir(once.path()).unwrap().count();
-    assert_eq!(all, 46 + NAMES.len() * 5, "pictures, and five files of each");
+    assert_eq!(all, 50 + NAMES.len() * 5, "pictures, and five files of each");
     // Figure 4: without fading little changes. Figure 5: with losses of 30 %, per-hop wins.
     let found = |name: &str, row: &str| {
         let rows = text(&once.path().join(format!("{name}.csv")));

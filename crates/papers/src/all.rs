@@ -1,10 +1,10 @@
 //! All experiments by name.
 
 use crate::experiment::Experiment;
-use crate::{ditto, link_plane, meshcache, wine};
+use crate::{ditto, inpcm, link_plane, meshcache, wine};
 
 /// All experiments, in the order in which they are listed.
-pub static ALL: [Experiment; 17] = [
+pub static ALL: [Experiment; 18] = [
     meshcache::FIG4,
     meshcache::FIG5,
     meshcache::FIG6,
@@ -20,6 +20,7 @@ pub static ALL: [Experiment; 17] = [
     ditto::ELSEWHERE,
     ditto::SENSITIVITY,
     ditto::FIG1,
+    inpcm::EXPERIMENT,
     link_plane::EXPERIMENT,
     wine::EXPERIMENT,
 ];

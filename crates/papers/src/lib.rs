@@ -10,6 +10,7 @@
 pub mod all;
 mod ditto;
 pub mod experiment;
+mod inpcm;
 mod link_plane;
 mod meshcache;
 mod standing;

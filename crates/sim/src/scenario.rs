@@ -56,7 +56,7 @@ pub use variant::{Cancel, Halves, Heads, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
 /// The scenarios that are part of the program.
-const BUILT_IN: [(&str, &str); 12] = [
+const BUILT_IN: [(&str, &str); 13] = [
     ("chain", include_str!("../../../scenarios/chain.toml")),
     ("emulab8", include_str!("../../../scenarios/emulab8.toml")),
     ("map21", include_str!("../../../scenarios/map21.toml")),
@@ -69,6 +69,7 @@ const BUILT_IN: [(&str, &str); 12] = [
     ("ring8", include_str!("../../../scenarios/ring8.toml")),
     ("wine-chain", include_str!("../../../scenarios/wine-chain.toml")),
     ("wine-cross", include_str!("../../../scenarios/wine-cross.toml")),
+    ("inpcm-grid", include_str!("../../../scenarios/inpcm-grid.toml")),
 ];
 
 /// A mesh, its uplink, and what its clients do.
