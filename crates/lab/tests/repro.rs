@@ -144,7 +144,7 @@ fn manifest_is_of_what_is_there(folder: &Path, name: &str) {
     assert!(told["points"].as_array().unwrap().iter().all(|it| it["scenario"].is_string()));
     assert_origin(&manifest["provenance"], "hearsay-lab repro all --quick --quiet --jobs 2 --out");
     let keys = manifest["provenance"]["keys"].as_object().unwrap();
-    assert_eq!(keys["receiver"], if name.starts_with("ditto") { "lock" } else { "nolock" });
+    assert_eq!(keys["receiver"], if name.starts_with("meshcache") { "nolock" } else { "lock" });
     let files = manifest["files"].as_array().unwrap();
     let listed = |it: &&Value| it["path"].as_str().unwrap().starts_with(name);
     assert!(files.len() > 3 && files.iter().filter(listed).count() == files.len());

@@ -31,6 +31,9 @@ pub struct Config {
     /// The longest time between two releases to an interlay node, whatever was measured: it limits what a node that
     /// answers slowly can do.
     pub gap_max: Duration,
+    /// Whether packets that end at the next hop are paced too, as in the paper. Connections between neighbours, as
+    /// those of peers, lose by it.
+    pub last_hop: bool,
     /// How many frames the MAC has at once. Those behind them wait here, so that control can pass them; at least 1.
     pub mac_frames_max: u32,
     /// How many packets wait for one interlay node; one more is dropped.
@@ -109,6 +112,7 @@ impl Config {
             gap_max: Duration::from_millis(250),
             overhead_bytes: 20 + 14 + 34 + 14 + 4 * 24,
             follow: None,
+            last_hop: true,
             thin_acks: false,
             ..Self::default()
         }
@@ -136,6 +140,7 @@ impl Default for Config {
                 tell_after: Duration::from_millis(150),
             }),
             gap_max: Duration::from_millis(100),
+            last_hop: false,
             mac_frames_max: 1,
             queue_packets_max: 512,
             active_packets_max: 50,

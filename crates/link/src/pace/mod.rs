@@ -180,6 +180,9 @@ impl<P: Packet> Pace<P> {
     pub fn enqueue(&mut self, now: Instant, header: &Header, packet: P, next: IpAddr) {
         match header.kind {
             Kind::Control | Kind::Message(_) => self.urgent(header, packet, next),
+            Kind::Tcp(_) | Kind::Other if !self.config.last_hop && header.to.ip() == next => {
+                self.direct(now, header, packet, next);
+            }
             Kind::Tcp(_) | Kind::Other => self.offer(now, packet, next),
         }
         self.pump(now);

@@ -41,6 +41,13 @@ impl<P: Packet> Pace<P> {
         }
     }
 
+    /// A packet for the next hop itself is to go. Behind that hop there is nothing that it could disturb.
+    pub(super) fn direct(&mut self, now: Instant, header: &Header, packet: P, next: IpAddr) {
+        let (neighbour, destination, flow) = (None, None, None);
+        let bytes = header.bytes;
+        self.admit(Waiting { packet, next, bytes, since: now, neighbour, destination, flow });
+    }
+
     pub(super) fn data(&mut self, now: Instant, header: &Header, packet: P, next: IpAddr) {
         let (destination, neighbour) = self.destinations.route(now, header.to.ip(), next);
         let step = if self.config.thin_acks { self.flows.step(header) } else { Step::Append(None) };

@@ -1,5 +1,7 @@
 //! The engines under IP, and the routers that have them.
 
+use link::recover::{Beta, OnNotice, Timer};
+
 use super::choice::Choice;
 
 /// What routers' link planes do.
@@ -34,12 +36,31 @@ impl Plane {
 }
 
 /// The keys as written.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct PlaneKeys {
     pub pacing: Pacing,
-    pub recovering: Recovering,
+    pub thin_acks: bool,
     pub interlay: Vec<String>,
+    pub recovering: Recovering,
     pub recover_at: Vec<String>,
+    pub timer: TimerChoice,
+    pub on_notice: NoticeChoice,
+    pub recover_kb: u64,
+}
+
+impl Default for PlaneKeys {
+    fn default() -> Self {
+        Self {
+            pacing: Pacing::Off,
+            thin_acks: true,
+            interlay: Vec::new(),
+            recovering: Recovering::Off,
+            recover_at: Vec::new(),
+            timer: TimerChoice::Preset,
+            on_notice: NoticeChoice::Preset,
+            recover_kb: 0,
+        }
+    }
 }
 
 impl PlaneKeys {
@@ -72,11 +93,28 @@ impl PlaneKeys {
             }
         }
         Ok(Plane {
-            pace: self.pacing.config(),
-            recover: self.recovering.config(),
+            pace: self.pace(),
+            recover: self.recover(),
             interlay: named("interlay", &self.interlay)?,
             recover_at: named("recover_at", &self.recover_at)?,
         })
+    }
+}
+
+impl PlaneKeys {
+    fn pace(&self) -> Option<link::pace::Config> {
+        let config = self.pacing.config()?;
+        Some(link::pace::Config { thin_acks: config.thin_acks && self.thin_acks, ..config })
+    }
+
+    fn recover(&self) -> Option<link::recover::Config> {
+        let mut config = self.recovering.config()?;
+        config.timer = self.timer.timer().unwrap_or(config.timer);
+        config.on_notice = self.on_notice.on_notice().unwrap_or(config.on_notice);
+        if self.recover_kb > 0 {
+            config.cache_bytes = u32::try_from(self.recover_kb << 10).unwrap_or(u32::MAX);
+        }
+        Some(config)
     }
 }
 
@@ -96,6 +134,64 @@ pub(super) enum Recovering {
     Off,
     Inpcm,
     On,
+}
+
+/// What recovery's timer goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimerChoice {
+    Preset,
+    Esrto,
+    Contention,
+    Sender,
+    Tcp,
+    Off,
+}
+
+/// What a notice does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoticeChoice {
+    Preset,
+    Evict,
+    Double,
+}
+
+impl TimerChoice {
+    fn timer(self) -> Option<Timer> {
+        match self {
+            Self::Preset => None,
+            Self::Esrto => Some(Timer::Esrto { beta: Beta::Fixed(1.5) }),
+            Self::Contention => Some(Timer::Esrto { beta: Beta::Contention }),
+            Self::Sender => Some(Timer::Esrto { beta: Beta::SenderTimeout }),
+            Self::Tcp => Some(Timer::TcpLike),
+            Self::Off => Some(Timer::Off),
+        }
+    }
+}
+
+impl NoticeChoice {
+    fn on_notice(self) -> Option<OnNotice> {
+        match self {
+            Self::Preset => None,
+            Self::Evict => Some(OnNotice::Evict),
+            Self::Double => Some(OnNotice::Double),
+        }
+    }
+}
+
+impl Choice for TimerChoice {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::Preset, "preset"),
+        (Self::Esrto, "esrto"),
+        (Self::Contention, "contention"),
+        (Self::Sender, "sender"),
+        (Self::Tcp, "tcp"),
+        (Self::Off, "off"),
+    ];
+}
+
+impl Choice for NoticeChoice {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Preset, "preset"), (Self::Evict, "evict"), (Self::Double, "double")];
 }
 
 impl Pacing {
