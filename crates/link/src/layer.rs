@@ -7,7 +7,7 @@ use wire::Instant;
 
 use crate::pace::{self, Pace};
 use crate::recover::{self, Recover};
-use crate::{Frame, Header, Kind, Message, Next, Packet, Verdict};
+use crate::{Frame, Header, Kind, Message, Next, Outcome, Packet, Verdict};
 
 /// The settings of a router's link plane.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,8 +193,33 @@ impl<P: Packet> Layer<P> {
         }
     }
 
-    /// Passes what recovery sends to pacing, and what both have for the driver to it.
+    /// Passes what recovery sends to pacing, what pacing drops to recovery, and what both have for the driver to
+    /// it.
     fn settle(&mut self, now: Instant) {
+        self.settle_recovery(now);
+        while let Some(output) = self.pace.as_mut().and_then(Pace::poll_output) {
+            match output {
+                pace::Output::Transmit { frame, next } => {
+                    self.outputs.push_back(Output::Transmit { frame, next });
+                }
+                pace::Output::Originate { to, message } => {
+                    self.outputs.push_back(Output::Originate { to, message });
+                }
+                pace::Output::Dropped { packet, next } => self.dropped(now, packet, next),
+            }
+        }
+    }
+
+    /// A packet has found pacing's queue full: for recovery this is as if the MAC's had been.
+    fn dropped(&mut self, now: Instant, packet: P, next: IpAddr) {
+        if let Some(recover) = &mut self.recover {
+            let (header, outcome) = (packet.header(), Outcome::QueueFull);
+            recover.verdict(now, &header, packet, next, Verdict { outcome, tries: 0 });
+        }
+        self.settle_recovery(now);
+    }
+
+    fn settle_recovery(&mut self, now: Instant) {
         while let Some(output) = self.recover.as_mut().and_then(Recover::poll_output) {
             match output {
                 recover::Output::Send { packet, next } => {
@@ -205,12 +230,6 @@ impl<P: Packet> Layer<P> {
                     self.outputs.push_back(Output::Originate { to, message });
                 }
             }
-        }
-        while let Some(output) = self.pace.as_mut().and_then(Pace::poll_output) {
-            self.outputs.push_back(match output {
-                pace::Output::Transmit { frame, next } => Output::Transmit { frame, next },
-                pace::Output::Originate { to, message } => Output::Originate { to, message },
-            });
         }
     }
 }

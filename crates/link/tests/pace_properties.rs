@@ -83,6 +83,8 @@ struct World {
     sent: Vec<(u64, Instant)>,
     acks: BTreeMap<usize, u32>,
     probes: Vec<(usize, u32)>,
+    /// How many packets found a queue full.
+    dropped: u64,
 }
 
 impl World {
@@ -96,6 +98,7 @@ impl World {
             sent: Vec::new(),
             acks: BTreeMap::new(),
             probes: Vec::new(),
+            dropped: 0,
         }
     }
 
@@ -114,6 +117,7 @@ impl World {
                     self.sent.push((frame.packet.number, self.now));
                     self.in_mac += 1;
                 }
+                Output::Dropped { .. } => self.dropped += 1,
                 Output::Originate { to, message } => {
                     let mut packet = datagram(0, ME, common::node(to), message.bytes());
                     packet.header.kind = Kind::Message(message);
@@ -238,6 +242,7 @@ proptest! {
         let counters = world.pace.counters();
         let lost = counters.dropped + counters.dropped_active + counters.acks_thinned;
         prop_assert_eq!(world.enqueued.len() as u64, world.sent.len() as u64 + lost);
+        prop_assert_eq!(world.dropped, counters.dropped + counters.dropped_active);
         prop_assert!(thin_acks || counters.acks_thinned == 0);
         let once: BTreeSet<_> = world.sent.iter().map(|(number, _)| number).collect();
         prop_assert_eq!(once.len(), world.sent.len());

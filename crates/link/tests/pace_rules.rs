@@ -22,13 +22,15 @@ struct Bench {
     pace: Pace<Packet>,
     number: u64,
     sent: Vec<Packet>,
+    /// Numbers of what found a queue full.
+    dropped: Vec<u64>,
     messages: Vec<(IpAddr, Message)>,
 }
 
 impl Bench {
     fn new(config: Config) -> Self {
         let pace = Pace::new(ip(ME), config);
-        Self { pace, number: 0, sent: Vec::new(), messages: Vec::new() }
+        Self { pace, number: 0, sent: Vec::new(), dropped: Vec::new(), messages: Vec::new() }
     }
 
     /// A bench whose path to [`NODE`] takes this long for a packet as long as a probe.
@@ -118,6 +120,7 @@ impl Bench {
                     self.sent.push(frame.packet);
                 }
                 Output::Originate { to, message } => self.messages.push((to, message)),
+                Output::Dropped { packet, .. } => self.dropped.push(packet.number),
             }
         }
     }

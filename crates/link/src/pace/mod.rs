@@ -87,6 +87,13 @@ pub enum Output<P> {
         /// The neighbour.
         next: IpAddr,
     },
+    /// A queue was full, and this packet is gone.
+    Dropped {
+        /// The packet.
+        packet: P,
+        /// The neighbour that it was for.
+        next: IpAddr,
+    },
     /// Send this message.
     Originate {
         /// Destination.

@@ -23,7 +23,7 @@ impl<P: Packet> Pace<P> {
     pub(super) fn urgent(&mut self, header: &Header, packet: P, next: IpAddr) {
         if self.control.len() >= self.config.active_packets_max {
             self.counters.dropped_active += 1;
-            return;
+            return self.outputs.push_back(Output::Dropped { packet, next });
         }
         let probe = match header.kind {
             Kind::Message(Message::Probe(probe)) if probe.from == self.me => {
@@ -187,6 +187,8 @@ impl<P: Packet> Pace<P> {
         let queue = &mut self.queues[key.slot()];
         if queue.len() >= self.config.queue_packets_max {
             self.counters.dropped += 1;
+            let Waiting { packet, next, .. } = waiting;
+            self.outputs.push_back(Output::Dropped { packet, next });
             return None;
         }
         if let Some(destination) = waiting.destination {
@@ -199,6 +201,8 @@ impl<P: Packet> Pace<P> {
     fn admit(&mut self, waiting: Waiting<P>) -> Option<Place> {
         if self.active.len() >= self.config.active_packets_max {
             self.counters.dropped_active += 1;
+            let Waiting { packet, next, .. } = waiting;
+            self.outputs.push_back(Output::Dropped { packet, next });
             return None;
         }
         Some(Place { queue: None, at: self.active.push(waiting) })

@@ -78,6 +78,7 @@ impl<P: Packet> Recover<P> {
     /// All data before `tcp.ack` has arrived.
     fn acknowledged(&mut self, now: Instant, slot: usize, tcp: &Tcp) {
         let flow = self.table.flow(slot);
+        flow.old = 0;
         let mut timed = Some(None);
         let mut rank = 0;
         while let Some(entry) = flow.cache.pop_acked(tcp.ack) {

@@ -32,7 +32,9 @@ impl<P: Packet> Recover<P> {
         let flow = self.table.flow(slot);
         if header.to.ip() == self.me {
             // The router is the receiver: its TCP must see everything.
-            flow.saw(tcp.seq, end);
+            if flow.saw(tcp.seq, end) == Seen::Another {
+                self.forget(key);
+            }
             return false;
         }
         let plain = PLAIN | tcp.flags == PLAIN && !tcp.has_other_options;

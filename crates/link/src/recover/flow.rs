@@ -13,14 +13,18 @@ use crate::{Flags, Next, Tcp};
 /// The ends of a flow: who sends its data, and who receives it.
 pub(super) type Key = (SocketAddr, SocketAddr);
 
-/// Sequence numbers farther apart than the largest window (RFC 7323, section 2.3) belong to no one flow.
-const WINDOW_MAX: u32 = 1 << 30;
+/// Sequence numbers farther apart belong to no one flow. Windows may be 64 times as large (RFC 7323, section 2.3), but on
+/// no mesh; the smaller this is, the fewer forged numbers fit.
+const WINDOW_MAX: u32 = 1 << 24;
 
 /// After this many packets in a row from nowhere, the flow is another one on the same ports.
 const STRAYS_MAX: u8 = 8;
 
 /// What comes this often in a row is true, whatever was acknowledged.
 const CONTRADICTIONS_MAX: u8 = 4;
+
+/// The same for old numbers of any kind since the last new acknowledgement, which repetitions alone do not reach.
+const OLD_MAX: u8 = 32;
 
 /// What is known of a flow.
 #[derive(Debug)]
@@ -68,6 +72,8 @@ pub(super) struct Flow<P> {
     strays: u8,
     /// What was last found old, data or an acknowledgement, and how often in a row.
     contradicted: (u32, u8),
+    /// How often anything was found old since `una` moved.
+    pub(super) old: u8,
 }
 
 impl<P> Flow<P> {
@@ -96,6 +102,7 @@ impl<P> Flow<P> {
             ack: None,
             strays: 0,
             contradicted: (0, 0),
+            old: 0,
         }
     }
 
@@ -115,7 +122,7 @@ impl<P> Flow<P> {
         let distance = |a: u32, b: u32| a.wrapping_sub(b).min(b.wrapping_sub(a));
         let base = self.una.unwrap_or(sent);
         if distance(end, sent) >= WINDOW_MAX || distance(seq, base) >= WINDOW_MAX {
-            self.strays += 1;
+            self.strays = self.strays.saturating_add(1);
             return if self.strays < STRAYS_MAX { Seen::Stray } else { Seen::Another };
         }
         self.strays = 0;
@@ -131,7 +138,8 @@ impl<P> Flow<P> {
         let (last, count) = self.contradicted;
         let count = if last == number { count.saturating_add(1) } else { 1 };
         self.contradicted = (number, count);
-        count < CONTRADICTIONS_MAX
+        self.old = self.old.saturating_add(1);
+        count < CONTRADICTIONS_MAX && self.old < OLD_MAX
     }
 
     /// Whether the receiver has all data before `end`.

@@ -166,6 +166,10 @@ impl<P: Program> World<P> {
                     if let Some(next) = station_at(next) {
                         let to = Destination::Station(Station(next as u16));
                         self.transmit(station, to, frame);
+                    } else if let Some(layer) = self.planes.layer_mut(station) {
+                        // Every frame has a verdict, also one for nobody.
+                        let verdict = Verdict { outcome: link::Outcome::GivenUp, tries: 0 };
+                        layer.verdict(self.now, frame, next, verdict);
                     }
                 }
                 Output::Deliver(packet) => {

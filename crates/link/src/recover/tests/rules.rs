@@ -487,3 +487,28 @@ fn a_full_queue_is_the_senders_concern() {
         assert!(it.forward(data(1)), "its sender does");
     }
 }
+
+#[test]
+fn strays_to_this_router_begin_its_flow_anew() {
+    let mut middle = Middle::new(Config::default());
+    let here = end(2);
+    // Its own acknowledgement makes the flow known.
+    assert!(middle.forward(packet(here, end(0), segment(77, 0, ISS))));
+    // More than a counter of a byte holds, each far from the last: its TCP gets all of them.
+    for n in 0..600_u32 {
+        let seq = ISS.wrapping_add((n % 7 + 1) << 28);
+        assert!(middle.forward(packet(end(0), here, segment(seq, MSS, 77))));
+    }
+}
+
+#[test]
+fn old_numbers_of_every_kind_do_not_stop_a_flow_for_long() {
+    let mut middle = Middle::new(Config::default());
+    for n in 0..50 {
+        assert!(middle.forward(data(n)));
+    }
+    // Somebody acknowledges for the receiver what it does not have.
+    middle.forward(ack(50));
+    let stopped = (0..200).filter(|n| !middle.forward(ack(n % 50))).count();
+    assert!(stopped < 40, "{stopped} of 200 true acknowledgements were kept back");
+}
