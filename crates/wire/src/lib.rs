@@ -10,6 +10,7 @@ pub mod capture;
 pub mod counters;
 mod digest;
 mod id;
+mod mix;
 mod paper;
 pub mod peer;
 mod scheme;
@@ -21,6 +22,7 @@ pub use digest::Digest;
 pub use id::{
     ChunkId, Hint, NodeId, ObjectKey, Oid, ParseIdError, PublicKey, RecordId, Signature, Token,
 };
+pub use mix::Mix;
 pub use paper::Paper;
 pub use scheme::{Interception, ParseSchemeError, Scheme, Selection};
 pub use time::{Date, Instant};

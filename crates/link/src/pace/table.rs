@@ -2,7 +2,9 @@
 //! finds its row without hashing, and no longer finds it once it was removed.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
+
+use wire::Mix;
 
 /// No row.
 const NONE: u32 = u32::MAX;
@@ -21,7 +23,7 @@ impl Key {
     }
 }
 
-/// Rows by name, of which those used longest ago go first.
+/// Rows by name. Those used longest ago go first.
 #[derive(Debug)]
 pub(super) struct Table<K, V> {
     slots: HashMap<K, u32, Seed>,
@@ -43,7 +45,7 @@ struct Row<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V> Table<K, V> {
-    /// An empty table for so many rows. Names come from strangers, so that their hashes are seeded.
+    /// An empty table for this many rows. Names come from strangers, so their hashes are seeded.
     pub(super) fn new(rows_max: usize, seed: u64) -> Self {
         Self {
             slots: HashMap::with_hasher(Seed(seed)),
@@ -168,52 +170,7 @@ impl BuildHasher for Seed {
     type Hasher = Mix;
 
     fn build_hasher(&self) -> Mix {
-        Mix(self.0)
-    }
-}
-
-/// Multiplies and folds, eight bytes at a time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mix(u64);
-
-impl Mix {
-    fn mix(&mut self, word: u64) {
-        let product = u128::from(self.0 ^ word ^ 0xf39c_c060_5ced_c835) * 0x9e37_79b9_7f4a_7c15;
-        self.0 = (product as u64) ^ ((product >> 64) as u64);
-    }
-}
-
-impl Hasher for Mix {
-    fn write(&mut self, bytes: &[u8]) {
-        for piece in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..piece.len()].copy_from_slice(piece);
-            self.mix(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u16(&mut self, word: u16) {
-        self.mix(word.into());
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.mix(word.into());
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.mix(word);
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.mix(word as u64);
-    }
-
-    fn write_isize(&mut self, word: isize) {
-        self.mix(word as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
+        Mix::seeded(self.0)
     }
 }
 
