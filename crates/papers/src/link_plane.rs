@@ -6,7 +6,7 @@
 //! *What it never does:* give one series another chain than the others.
 
 use report::provenance::Setting;
-use report::{Bars, Chart, Curve, Group, text};
+use report::{Bars, Chart, Group, text};
 use sim::scenario::Scenario;
 
 use crate::experiment::parameters::keys;
@@ -230,19 +230,11 @@ fn bars(samples: &Samples, panel: &str, column: &str, y: &str) -> String {
 }
 
 fn curves(samples: &Samples, panel: &str, column: &str, y: &str) -> String {
-    let curve = |(series, _): (&'static str, [&str; 2])| Curve {
-        name: series.to_owned(),
-        points: samples
-            .xs(panel)
-            .into_iter()
-            .map(|x| (x, samples.mean(panel, series, x, column).into()))
-            .collect(),
-    };
     let chart = Chart {
         label: format!("{y}, {panel}"),
         x: "packets lost above the MAC at each hop, %".to_owned(),
         y: y.to_owned(),
-        curves: SERIES.map(curve).into(),
+        curves: SERIES.map(|(series, _)| samples.curve(panel, series, column)).into(),
     };
     chart.svg()
 }

@@ -88,6 +88,18 @@ const NEAR: f64 = 0.25;
 const SIMILAR: f64 = 0.05;
 
 impl Comparison {
+    /// A row that nothing was chosen by.
+    pub fn predicted(
+        heading: impl Into<String>,
+        what: impl Into<String>,
+        ours: Estimate,
+        unit: &'static str,
+        expected: Expectation,
+    ) -> Self {
+        let (heading, what, standing) = (heading.into(), what.into(), Standing::Predicted);
+        Self { heading, what, ours, unit, expected, standing }
+    }
+
     /// Our figure over the paper's; `None` if the paper prints none.
     pub fn ratio(&self) -> Option<f64> {
         match self.expected {

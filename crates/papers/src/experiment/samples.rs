@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use report::Curve;
+
 use super::findings::quoted;
 use super::resample::Series;
 use super::{Clock, Estimate};
@@ -136,6 +138,13 @@ impl Samples {
     pub fn ratio(&self, panel: &str, [over, under]: [&str; 2], x: f64, column: &str) -> Estimate {
         let values = |series| self.values(panel, series, x, column);
         Estimate::ratio(&values(over), &values(under))
+    }
+
+    /// The means of a figure of a series, along the axis.
+    pub fn curve(&self, panel: &str, series: &str, column: &str) -> Curve {
+        let mean = |x| (x, self.mean(panel, series, x, column).into());
+        let points = self.xs(panel).into_iter().map(mean).collect();
+        Curve { name: series.to_owned(), points }
     }
 
     /// The places on the axis at which a panel has runs, ascending.

@@ -1,7 +1,7 @@
 //! The figures that the papers print, from `data/targets`.
 
 /// The figure of the row that begins with these fields; it follows the unit.
-pub(crate) fn find(text: &str, row: [&str; 4]) -> Option<f64> {
+pub(crate) fn find<const N: usize>(text: &str, row: [&str; N]) -> Option<f64> {
     let found = text.lines().find_map(|line| {
         let mut fields = line.split(',');
         let mut row = row.into_iter();

@@ -84,7 +84,7 @@ impl Change {
 /// What runs where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ground {
-    /// One flow over a chain of so many hops (figure 5).
+    /// One flow over a chain of this many hops (figure 5).
     Chain(usize),
     /// Fetches over such a chain, one after the other.
     Fetch(usize),

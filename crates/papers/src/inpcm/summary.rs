@@ -1,13 +1,13 @@
 //! Our figures beside the paper's.
 
-use report::{Chart, Curve, text};
+use report::{Chart, text};
 
 use super::run::{Case, Ground, SEGMENT};
 use super::timers::Timer;
 use super::{ALL, CHAINS, EACH, FETCH, GRID, HOPS, MECHANISMS, OURS, PAPER, PLAIN, targets};
 use crate::experiment::parameters::keys;
 use crate::experiment::{
-    Chosen, Comparison, Estimate, Expectation, Findings, Parameter, Picture, Samples, Standing,
+    Chosen, Comparison, Estimate, Expectation, Findings, Parameter, Picture, Samples,
 };
 
 pub(super) fn summarise(samples: &Samples) -> Findings {
@@ -26,17 +26,6 @@ pub(super) fn summarise(samples: &Samples) -> Findings {
     }
 }
 
-fn row(
-    heading: impl Into<String>,
-    what: impl Into<String>,
-    ours: Estimate,
-    unit: &'static str,
-    expected: Expectation,
-) -> Comparison {
-    let (heading, what, standing) = (heading.into(), what.into(), Standing::Predicted);
-    Comparison { heading, what, ours, unit, expected, standing }
-}
-
 /// Figure 4: a calculation, and not a run.
 fn timers() -> Vec<Comparison> {
     let heading =
@@ -49,7 +38,7 @@ fn timers() -> Vec<Comparison> {
         {
             let count = timer.retransmissions(all - node, all);
             let ours = Estimate::of(&[f64::from(count)]);
-            rows.push(row(
+            rows.push(Comparison::predicted(
                 heading,
                 format!("router {node}: {name}"),
                 ours,
@@ -71,7 +60,7 @@ fn chains(samples: &Samples) -> Vec<Comparison> {
                 let expected =
                     if series == PAPER { Expectation::More } else { Expectation::Nothing };
                 let heading = format!("largest ACK over plain TCP's, {panel} (figures 7 and 8)");
-                rows.push(row(
+                rows.push(Comparison::predicted(
                     heading,
                     format!("{}, {hops} hops", series.name),
                     ours,
@@ -102,7 +91,7 @@ fn phases(samples: &Samples) -> Vec<Comparison> {
             };
             let heading = "time in slow start over half of all time, 5 % (figure 9)";
             let what = format!("{}, {hops} hops", series.name);
-            rows.push(row(heading, what, Estimate::of(&ratios), "", expected));
+            rows.push(Comparison::predicted(heading, what, Estimate::of(&ratios), "", expected));
         }
     }
     rows
@@ -112,11 +101,18 @@ fn phases(samples: &Samples) -> Vec<Comparison> {
 fn fetches(samples: &Samples) -> Vec<Comparison> {
     let heading = "time to fetch 1 Mb over 6 hops, 5 % (figure 10)";
     let time = |series: super::Series| samples.mean(FETCH, series.name, 0.0, "fetch_s");
-    let mut rows: Vec<_> =
-        ALL.map(|it| row(heading, it.name, time(it), "s", Expectation::Nothing)).into();
+    let mut rows: Vec<_> = ALL
+        .map(|it| Comparison::predicted(heading, it.name, time(it), "s", Expectation::Nothing))
+        .into();
     for (series, expected) in [(PAPER, Expectation::Less), (OURS, Expectation::Nothing)] {
         let ours = samples.ratio(FETCH, [series.name, PLAIN.name], 0.0, "fetch_s");
-        rows.push(row(heading, format!("{} over tcp", series.name), ours, "", expected));
+        rows.push(Comparison::predicted(
+            heading,
+            format!("{} over tcp", series.name),
+            ours,
+            "",
+            expected,
+        ));
     }
     rows
 }
@@ -127,11 +123,20 @@ fn grid(samples: &Samples) -> Vec<Comparison> {
     let paper = gain.map_or(Expectation::Nothing, |it| Expectation::Ratio(1.0 + it / 100.0));
     let heading = "largest ACKs of four flows together, grid, 5 % (figure 11)";
     let largest = |series: super::Series| samples.mean(GRID, series.name, 0.0, "max_ack");
-    let mut rows: Vec<_> =
-        ALL.map(|it| row(heading, it.name, largest(it), "segments", Expectation::Nothing)).into();
+    let mut rows: Vec<_> = ALL
+        .map(|it| {
+            Comparison::predicted(heading, it.name, largest(it), "segments", Expectation::Nothing)
+        })
+        .into();
     for (series, expected) in [(PAPER, paper), (OURS, Expectation::Nothing)] {
         let ours = samples.ratio(GRID, [series.name, PLAIN.name], 0.0, "max_ack");
-        rows.push(row(heading, format!("{} over tcp", series.name), ours, "", expected));
+        rows.push(Comparison::predicted(
+            heading,
+            format!("{} over tcp", series.name),
+            ours,
+            "",
+            expected,
+        ));
     }
     rows
 }
@@ -143,21 +148,13 @@ fn mechanisms(samples: &Samples) -> Vec<Comparison> {
         for series in ALL.into_iter().chain(MECHANISMS).filter(|it| *it != PLAIN) {
             let ours = samples.ratio(EACH, [series.name, PLAIN.name], percent, "max_ack");
             let heading = format!("largest ACK over plain TCP's, 6 hops, {percent} % lost");
-            rows.push(row(heading, series.name, ours, "", Expectation::Nothing));
+            rows.push(Comparison::predicted(heading, series.name, ours, "", Expectation::Nothing));
         }
     }
     rows
 }
 
 fn pictures(samples: &Samples) -> Vec<Picture> {
-    let curves = |panel: &str, column: &str| {
-        let curve = |series: super::Series| {
-            let mean = |x| (x, samples.mean(panel, series.name, x, column).into());
-            let points = samples.xs(panel).into_iter().map(mean).collect();
-            Curve { name: series.name.to_owned(), points }
-        };
-        ALL.map(curve).into()
-    };
     let names = ["no-loss", "2-percent", "5-percent"];
     let largest = CHAINS
         .iter()
@@ -171,7 +168,7 @@ fn pictures(samples: &Samples) -> Vec<Picture> {
             label: label.clone(),
             x: "hops".to_owned(),
             y: title.to_owned(),
-            curves: curves(panel, column),
+            curves: ALL.map(|series| samples.curve(panel, series.name, column)).into(),
         };
         Picture { name, caption: text::capital(&label), svg: chart.svg() }
     })

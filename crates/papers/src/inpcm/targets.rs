@@ -1,14 +1,12 @@
 //! The figures that the paper's text states. Its pictures carry no numbers.
 
+use crate::experiment::targets::find;
+
 const FIGURES: &str = include_str!("../../data/targets/inpcm.csv");
 
 /// One figure, by source, topology, error rate and metric; `None` if it is not stated.
 pub(super) fn figure(row: [&str; 4]) -> Option<f64> {
-    let found = FIGURES.lines().find_map(|line| {
-        let fields: Vec<_> = line.split(',').collect();
-        (fields.len() == 6 && fields[..4] == row).then(|| fields[5])
-    });
-    found?.parse().ok()
+    find(FIGURES, row)
 }
 
 #[cfg(test)]

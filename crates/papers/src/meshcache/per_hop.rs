@@ -11,7 +11,7 @@ use crate::experiment::{
     Chosen, Comparison, Expectation, Findings, Key, Parameter, Picture, Point, Samples, Standing,
 };
 use report::provenance::Setting;
-use report::{Chart, Curve, text};
+use report::{Chart, text};
 use sim::net::tcp;
 use sim::router::relay::{Download, RELAY_BUFFER, SOCKET_BUFFER, Transport};
 use sim::router::run::{self, Options, Watchers};
@@ -221,19 +221,11 @@ pub(super) fn pictures(samples: &Samples, axis: &str) -> Vec<Picture> {
     let mut pictures = Vec::new();
     for (column, name, title) in kinds {
         for panel in samples.panels() {
-            let curve = |series: &&str| Curve {
-                name: (*series).to_owned(),
-                points: samples
-                    .xs(panel)
-                    .into_iter()
-                    .map(|x| (x, samples.mean(panel, series, x, column).into()))
-                    .collect(),
-            };
             let chart = Chart {
                 label: format!("{name}, {panel}"),
                 x: axis.to_owned(),
                 y: title.to_owned(),
-                curves: SERIES.iter().map(curve).collect(),
+                curves: SERIES.iter().map(|series| samples.curve(panel, series, column)).collect(),
             };
             pictures.push(Picture {
                 name: format!("{name}-{}", panel.replace(' ', "-")),

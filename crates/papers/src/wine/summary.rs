@@ -1,6 +1,6 @@
 //! Our figures beside the thesis's.
 
-use report::{Chart, Curve, text};
+use report::{Chart, text};
 
 use super::run::{BASIC, CHAIN, Case, OURS, THINNED, WINE};
 use super::{
@@ -43,9 +43,9 @@ fn row(
     unit: &'static str,
     expected: Expectation,
 ) -> Comparison {
-    let (heading, what) = (heading.into(), what.into());
-    let standing = if what.starts_with(WINE.name) { PROBES } else { Standing::Predicted };
-    Comparison { heading, what, ours, unit, expected, standing }
+    let row = Comparison::predicted(heading, what, ours, unit, expected);
+    let is_theirs = row.what.starts_with(WINE.name);
+    Comparison { standing: if is_theirs { PROBES } else { row.standing }, ..row }
 }
 
 /// Table 5.1 itself.
@@ -216,16 +216,11 @@ fn pictures(samples: &Samples) -> Vec<Picture> {
         ("dropped", "dropped", "packets dropped in the mesh"),
     ];
     let picture = |(column, name, title): (&str, &str, &str)| {
-        let curve = |series: &super::run::Series| {
-            let mean = |x| (x, samples.mean(FTP, series.name, x, column).into());
-            let points = samples.xs(FTP).into_iter().map(mean).collect();
-            Curve { name: series.name.to_owned(), points }
-        };
         let chart = Chart {
             label: format!("{name}, by number of flows"),
             x: "flows".to_owned(),
             y: title.to_owned(),
-            curves: ALL.iter().map(curve).collect(),
+            curves: ALL.iter().map(|series| samples.curve(FTP, series.name, column)).collect(),
         };
         let caption = format!("{} in table 5.1's runs", text::capital(name));
         Picture { name: name.to_owned(), caption, svg: chart.svg() }

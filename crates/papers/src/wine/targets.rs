@@ -1,16 +1,13 @@
 //! The figures that the thesis prints.
 
 use crate::experiment::Expectation;
+use crate::experiment::targets::find;
 
 const FIGURES: &str = include_str!("../../data/targets/wine.csv");
 
 /// One figure, by source, topology, workload, scheme and metric; `None` if it is not printed.
 pub(super) fn figure(row: [&str; 5]) -> Option<f64> {
-    let found = FIGURES.lines().find_map(|line| {
-        let fields: Vec<_> = line.split(',').collect();
-        (fields.len() == 7 && fields[..5] == row).then(|| fields[6])
-    });
-    found?.parse().ok()
+    find(FIGURES, row)
 }
 
 /// The expectation of a figure.
