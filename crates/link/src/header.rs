@@ -91,6 +91,11 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// Whether this opens a connection: SYN without ACK or RST.
+    pub const fn only_syn(self) -> bool {
+        self.has(Self::SYN) && !self.has_any(Self(Self::ACK.0 | Self::RST.0))
+    }
+
     /// Whether any bit of `other` is set here.
     pub const fn has_any(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -107,9 +112,9 @@ impl BitOr for Flags {
 
 impl Sack {
     /// Adds a block; a fifth is ignored.
-    pub fn push(&mut self, first: u32, after: u32) {
-        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
-            *block = (first, after);
+    pub fn push(&mut self, block: (u32, u32)) {
+        if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {
+            *place = block;
             self.count += 1;
         }
     }
@@ -152,6 +157,6 @@ impl Tcp {
 }
 
 /// Whether sequence number `a` comes before `b` (RFC 9293, section 3.4; RFC 1982).
-pub(crate) fn before(a: u32, b: u32) -> bool {
+pub fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }

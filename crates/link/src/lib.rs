@@ -14,7 +14,7 @@ pub mod pace;
 pub mod recover;
 
 pub use frame::{Frame, Next, Outcome, Verdict};
-pub use header::{Flags, Header, Kind, SACK_BLOCKS_MAX, Sack, Tcp};
+pub use header::{Flags, Header, Kind, SACK_BLOCKS_MAX, Sack, Tcp, before};
 pub use layer::{Config, Counters, Layer, Output};
 pub use message::{Interlay, Lost, Message, Notice, Probe, SHIM_BYTES};
 

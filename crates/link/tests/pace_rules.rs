@@ -358,7 +358,7 @@ fn pure(number: u32) -> Tcp {
 fn sack(blocks: &[(u32, u32)]) -> Sack {
     assert!(blocks.len() <= SACK_BLOCKS_MAX);
     let mut sack = Sack::default();
-    blocks.iter().for_each(|(first, after)| sack.push(*first, *after));
+    blocks.iter().for_each(|block| sack.push(*block));
     sack
 }
 

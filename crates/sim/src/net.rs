@@ -14,4 +14,4 @@ mod segment;
 pub mod tcp;
 
 pub use host::{Config, ConnectError, Event, Host, Interface, SocketId};
-pub use segment::{Body, Datagram, Flags, Packet, SackBlocks, Segment};
+pub use segment::{Body, Datagram, Flags, Packet, Sack, Segment};

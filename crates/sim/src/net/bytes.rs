@@ -84,7 +84,7 @@ impl Segment {
         out.extend_from_slice(&self.seq.to_be_bytes());
         out.extend_from_slice(&self.ack.to_be_bytes());
         let header_words = (self.header_bytes() / 4) as u8;
-        out.extend_from_slice(&[header_words << 4, self.flags.bits()]);
+        out.extend_from_slice(&[header_words << 4, self.flags.0]);
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
         let shift = if self.flags.has(Flags::SYN) { 0 } else { WINDOW_SHIFT };
         let window = self.window.div_ceil(1 << shift).min(u32::from(u16::MAX)) as u16;
@@ -139,7 +139,7 @@ fn checksum(mut sum: u64) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Datagram, SackBlocks};
+    use super::super::{Datagram, Sack};
     use super::*;
     use bytes::Bytes;
     use proptest::prelude::*;
@@ -209,7 +209,7 @@ mod tests {
         let stamped = [8, 10, 1, 2, 3, 4, 0, 0, 0, 5];
         let expected = [&mss_and_scale[..], &[4, 2], &stamped].concat();
         assert_eq!(options(Segment { stamps, ..syn }), expected);
-        let mut sack = SackBlocks::default();
+        let mut sack = Sack::default();
         sack.push((7, 0x0a0b_0c0d));
         let all = Segment { stamps, sack, ..Segment::default() };
         let block = [1, 1, 5, 10, 0, 0, 0, 7, 0x0a, 0x0b, 0x0c, 0x0d];
@@ -247,7 +247,7 @@ mod tests {
             blocks in prop::collection::vec(any::<(u32, u32)>(), 0..6),
         ) {
             let flags = if mss.is_some() { Flags::SYN } else { Flags::ACK | Flags::PSH };
-            let mut sack = SackBlocks::default();
+            let mut sack = Sack::default();
             blocks.into_iter().for_each(|block| sack.push(block));
             let payload = Bytes::from(payload);
             let body = if udp {

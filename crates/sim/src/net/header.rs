@@ -1,6 +1,6 @@
 //! What link planes read of a packet.
 
-use link::{Flags, Header, Kind, Sack, Tcp};
+use link::{Header, Kind, Sack, Tcp};
 
 use super::{Body, Packet, Segment};
 
@@ -25,7 +25,7 @@ fn tcp(segment: &Segment) -> Tcp {
         seq: segment.seq,
         ack: segment.ack,
         payload: segment.payload.len() as u32,
-        flags: Flags(segment.flags.bits()),
+        flags: segment.flags,
         window: segment.window,
         sack: sack(segment),
         stamps: segment.stamps,
@@ -35,6 +35,6 @@ fn tcp(segment: &Segment) -> Tcp {
 
 fn sack(segment: &Segment) -> Sack {
     let mut sack = Sack::default();
-    segment.sack_written().iter().for_each(|(first, after)| sack.push(*first, *after));
+    segment.sack_written().iter().for_each(|block| sack.push(*block));
     sack
 }

@@ -5,9 +5,9 @@
 //! is as large as its payload makes it. *Where to start:* [`Packet`].
 
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::ops::BitOr;
 
 use bytes::Bytes;
+pub use link::{Flags, Sack};
 
 /// Length of an IPv4 header without options (RFC 791, section 3.1).
 pub(super) const IP_HEADER: u32 = 20;
@@ -78,7 +78,7 @@ pub struct Segment {
     /// On a SYN: its sender takes selective acknowledgements (RFC 2018, section 2).
     pub sack_permitted: bool,
     /// Data that has arrived after a gap, or twice (RFC 2018 and RFC 2883).
-    pub sack: SackBlocks,
+    pub sack: Sack,
     /// Timestamps in milliseconds: its sender's clock (TSval), and the peer's value that it echoes (TSecr; RFC
     /// 7323, section 3.2).
     pub stamps: Option<(u32, u32)>,
@@ -86,74 +86,9 @@ pub struct Segment {
     pub payload: Bytes,
 }
 
-/// The blocks of a SACK option: each from its first sequence number to the one after its last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackBlocks {
-    blocks: [(u32, u32); Self::MAX],
-    count: u8,
-}
-
-impl SackBlocks {
-    /// Largest number of blocks; beside timestamps one fewer fits in the header.
-    pub const MAX: usize = 4;
-
-    /// The length of an option with this many blocks, padding included; 0 without blocks.
-    pub(super) const fn option_bytes(count: usize) -> u32 {
-        if count == 0 { 0 } else { SACK_HEAD + SACK_BLOCK * count as u32 }
-    }
-
-    /// Adds a block unless there are [`MAX`](Self::MAX).
-    pub fn push(&mut self, block: (u32, u32)) {
-        if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {
-            *place = block;
-            self.count += 1;
-        }
-    }
-
-    /// The blocks, in their order.
-    pub fn as_slice(&self) -> &[(u32, u32)] {
-        &self.blocks[..usize::from(self.count)]
-    }
-}
-
-/// Control bits of a TCP segment, as in its header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
-
-impl Flags {
-    /// The sender sends no more data.
-    pub const FIN: Self = Self(0x01);
-    /// Synchronise sequence numbers.
-    pub const SYN: Self = Self(0x02);
-    /// Reset the connection.
-    pub const RST: Self = Self(0x04);
-    /// Push: no more data waits to be sent after this.
-    pub const PSH: Self = Self(0x08);
-    /// The acknowledgement number is valid.
-    pub const ACK: Self = Self(0x10);
-
-    /// Whether all bits of `other` are set here.
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Whether this opens a connection: SYN without ACK or RST.
-    pub const fn only_syn(self) -> bool {
-        self.has(Self::SYN) && self.0 & (Self::ACK.0 | Self::RST.0) == 0
-    }
-
-    /// The bits as in the header.
-    pub const fn bits(self) -> u8 {
-        self.0
-    }
-}
-
-impl BitOr for Flags {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
+/// The length of a SACK option with this many blocks, padding included; 0 without blocks.
+pub(super) const fn sack_option(blocks: usize) -> u32 {
+    if blocks == 0 { 0 } else { SACK_HEAD + SACK_BLOCK * blocks as u32 }
 }
 
 impl Packet {
@@ -181,7 +116,7 @@ impl Packet {
 impl Segment {
     /// Length of the TCP header in bytes, with its options.
     pub fn header_bytes(&self) -> u32 {
-        TCP_HEADER + self.fixed_options() + SackBlocks::option_bytes(self.sack_written().len())
+        TCP_HEADER + self.fixed_options() + sack_option(self.sack_written().len())
     }
 
     /// Length of the options other than SACK.
@@ -197,7 +132,7 @@ impl Segment {
     /// The SACK blocks that fit in the header, whose options take 40 bytes at most (RFC 9293, section 3.1).
     pub(super) fn sack_written(&self) -> &[(u32, u32)] {
         let left = OPTIONS_MAX.saturating_sub(self.fixed_options() + SACK_HEAD) / SACK_BLOCK;
-        let blocks = self.sack.as_slice();
+        let blocks = self.sack.blocks();
         &blocks[..blocks.len().min(left as usize)]
     }
 

@@ -25,8 +25,8 @@ pub(super) struct LinkPlanes {
 /// What the medium has for a link plane.
 #[derive(Debug)]
 enum Input {
-    Received { from: usize, frame: Frame<Packet> },
-    Finished { to: usize, frame: Frame<Packet>, verdict: Verdict },
+    Received { from: usize, packet: Packet },
+    Finished { to: usize, packet: Packet, verdict: Verdict },
 }
 
 impl LinkPlanes {
@@ -61,18 +61,17 @@ impl LinkPlanes {
         self.layers.iter().enumerate().filter_map(|(at, layer)| Some((at, layer.as_deref()?)))
     }
 
-    /// A station with a link plane has received a frame.
-    pub fn received(&mut self, station: usize, from: usize, mut frame: Frame<Packet>) {
-        frame.packet.interlay = frame.interlay;
-        self.inputs.push_back((station, Input::Received { from, frame }));
+    /// A station with a link plane has received a packet.
+    pub fn received(&mut self, station: usize, from: usize, packet: Packet) {
+        self.inputs.push_back((station, Input::Received { from, packet }));
     }
 
-    /// The medium has finished with a frame of a station. Broadcasts do not concern its link plane.
+    /// The medium has finished with a packet of a station. Broadcasts do not concern its link plane.
     pub fn finished(
         &mut self,
         station: usize,
         to: Destination,
-        frame: Frame<Packet>,
+        packet: Packet,
         outcome: Outcome,
         tries: u8,
     ) {
@@ -84,7 +83,7 @@ impl LinkPlanes {
         };
         if self.has(station) {
             let (to, verdict) = (usize::from(to), Verdict { outcome, tries });
-            self.inputs.push_back((station, Input::Finished { to, frame, verdict }));
+            self.inputs.push_back((station, Input::Finished { to, packet, verdict }));
         }
     }
 
@@ -131,9 +130,11 @@ impl<P: Program> World<P> {
         let Some((station, input)) = self.planes.inputs.pop_front() else { return false };
         let Some(layer) = self.planes.layer_mut(station) else { return true };
         match input {
-            Input::Received { from, frame } => layer.receive(self.now, frame, ip(from)),
-            Input::Finished { to, frame, verdict } => {
-                layer.verdict(self.now, frame, ip(to), verdict);
+            Input::Received { from, packet } => {
+                layer.receive(self.now, framed(packet), ip(from));
+            }
+            Input::Finished { to, packet, verdict } => {
+                layer.verdict(self.now, framed(packet), ip(to), verdict);
             }
         }
         self.drain_link_plane(station);
@@ -165,7 +166,8 @@ impl<P: Program> World<P> {
                 Output::Transmit { frame, next } => {
                     if let Some(next) = station_at(next) {
                         let to = Destination::Station(Station(next as u16));
-                        self.transmit(station, to, frame);
+                        let Frame { interlay, packet } = frame;
+                        self.transmit(station, to, Packet { interlay, ..packet });
                     } else if let Some(layer) = self.planes.layer_mut(station) {
                         // Every frame has a verdict, also one for nobody.
                         let verdict = Verdict { outcome: link::Outcome::GivenUp, tries: 0 };
@@ -187,6 +189,11 @@ impl<P: Program> World<P> {
         }
         self.set_timer(station);
     }
+}
+
+/// A packet as link planes exchange it: here it carries their header itself.
+fn framed(packet: Packet) -> Frame<Packet> {
+    Frame { interlay: packet.interlay, packet }
 }
 
 fn ip(station: usize) -> IpAddr {

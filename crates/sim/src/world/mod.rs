@@ -15,7 +15,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use link::Frame;
 use radio::{Links, Medium};
 use wire::{Instant, TimerQueue};
 
@@ -83,7 +82,7 @@ impl Wire {
 pub struct World<P> {
     now: Instant,
     started: bool,
-    medium: Medium<Frame<Packet>>,
+    medium: Medium<Packet>,
     stations: usize,
     routes: Routes,
     machines: Vec<Machine<P>>,
@@ -332,7 +331,7 @@ impl<P: Program> World<P> {
     }
 
     /// The medium, for its counters.
-    pub fn medium(&self) -> &Medium<Frame<Packet>> {
+    pub fn medium(&self) -> &Medium<Packet> {
         &self.medium
     }
 

@@ -6,7 +6,6 @@ use radio::{Destination, Input, Outcome, Output, Station};
 
 use super::{AIR, Arrival, End, Machine, Overheard, Program, Wired, World, machine};
 use crate::net::Packet;
-use link::Frame;
 
 impl<P: Program> World<P> {
     /// Delivers packets that have arrived, and those that arrive at once because of them.
@@ -96,9 +95,7 @@ impl<P: Program> World<P> {
     fn broadcast(&mut self, from: usize, packet: Packet) {
         match self.machines[from].wired {
             Some(Wired { end, .. }) => self.send_by_wire(end + 1, packet),
-            None => {
-                self.transmit(from, Destination::Broadcast, Frame { interlay: None, packet });
-            }
+            None => self.transmit(from, Destination::Broadcast, packet),
         }
     }
 
@@ -109,18 +106,16 @@ impl<P: Program> World<P> {
             return;
         };
         if let Some(packet) = self.pass_link_plane(from, next, packet) {
-            let to = Destination::Station(Station(next as u16));
-            let interlay = packet.interlay;
-            self.transmit(from, to, Frame { interlay, packet });
+            self.transmit(from, Destination::Station(Station(next as u16)), packet);
         }
     }
 
-    /// Gives a frame to a station's MAC.
-    pub(super) fn transmit(&mut self, from: usize, to: Destination, frame: Frame<Packet>) {
-        self.machines[from].host.enter_queue(&frame.packet);
-        let shim = if frame.interlay.is_some() { link::SHIM_BYTES } else { 0 };
-        let (from, bytes) = (Station(from as u16), frame.packet.bytes() + shim);
-        self.medium.handle_input(self.now, Input::Send { from, to, bytes, payload: frame });
+    /// Gives a packet to a station's MAC.
+    pub(super) fn transmit(&mut self, from: usize, to: Destination, packet: Packet) {
+        self.machines[from].host.enter_queue(&packet);
+        let shim = if packet.interlay.is_some() { link::SHIM_BYTES } else { 0 };
+        let (from, bytes) = (Station(from as u16), packet.bytes() + shim);
+        self.medium.handle_input(self.now, Input::Send { from, to, bytes, payload: packet });
         self.drain_medium();
     }
 
@@ -141,7 +136,7 @@ impl<P: Program> World<P> {
             match output {
                 Output::Heard { frame, payload, by } => {
                     if let Some(watch) = &mut self.watch {
-                        watch.data(&frame, &payload.packet, by);
+                        watch.data(&frame, payload, by);
                     }
                     // A retransmission whose acknowledgement was lost is received again, but delivered
                     // once.
@@ -157,11 +152,10 @@ impl<P: Program> World<P> {
                         if is_for_it && has_plane {
                             self.planes.received(machine, from, payload.clone());
                         } else if is_for_it || frame.to == Destination::Broadcast {
-                            let packet = payload.packet.clone();
-                            let packet = Packet { interlay: payload.interlay, ..packet };
+                            let packet = payload.clone();
                             self.arrived.push_back(Arrival { machine, interface: AIR, packet });
                         } else if self.listens || has_plane {
-                            let packet = payload.packet.clone();
+                            let packet = payload.clone();
                             self.overheard.push_back(Overheard { machine, from, packet });
                         }
                     }
@@ -173,12 +167,12 @@ impl<P: Program> World<P> {
                 }
                 Output::Done { from, to, payload, outcome, tries, .. } => {
                     let sender = usize::from(from.0);
-                    self.counters.count(&payload.packet, tries);
+                    self.counters.count(&payload, tries);
                     // The connection may have held back small segments behind this packet.
-                    if self.machines[sender].host.leave_queue(&payload.packet) {
+                    if self.machines[sender].host.leave_queue(&payload) {
                         self.relieved.push(sender);
                     }
-                    let is_source = || entered(&self.machines, &payload.packet) == from;
+                    let is_source = || entered(&self.machines, &payload) == from;
                     match outcome {
                         Outcome::Acked | Outcome::Broadcast => {}
                         Outcome::GivenUp => self.counters.drops.retries += 1,

@@ -27,7 +27,7 @@ fn tcp() -> impl Strategy<Value = Tcp> {
     (number(), number(), payload, flags, window, sack).prop_map(
         |(seq, ack, payload, flags, window, blocks)| {
             let mut sack = Sack::default();
-            blocks.into_iter().for_each(|(first, after)| sack.push(first, after));
+            blocks.into_iter().for_each(|block| sack.push(block));
             let flags = Flags(flags);
             let (stamps, has_other_options) = (None, false);
             Tcp { seq, ack, payload, flags, window, sack, stamps, has_other_options }

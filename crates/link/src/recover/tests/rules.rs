@@ -276,7 +276,7 @@ fn a_repeated_acknowledgement_goes_on_if_its_data_is_not_here_or_it_says_more() 
         |tcp| tcp.flags = Flags::ACK | Flags::FIN,
         |tcp| tcp.flags = Flags::ACK | Flags::ECE,
         |tcp| tcp.has_other_options = true,
-        |tcp| tcp.sack.push(ISS, ISS.wrapping_add(MSS)),
+        |tcp| tcp.sack.push((ISS, ISS.wrapping_add(MSS))),
     ];
     for (number, change) in changes.into_iter().enumerate() {
         assert!(it.forward(with(ack(2), change)), "change {number}");
@@ -306,11 +306,11 @@ fn sack_blocks_evict_and_name_all_holes_beside_the_receiver() {
     it.hop = 9;
     it.pass(0..6);
     let at = |n: u32| ISS.wrapping_add(n * MSS);
-    assert!(it.forward(with(ack(1), |tcp| tcp.sack.push(at(2), at(3)))));
+    assert!(it.forward(with(ack(1), |tcp| tcp.sack.push((at(2), at(3))))));
     assert_eq!(it.took()[0], (data(1), 9));
     let sacked = with(ack(1), |tcp| {
-        tcp.sack.push(at(5), at(6));
-        tcp.sack.push(at(2), at(3));
+        tcp.sack.push((at(5), at(6)));
+        tcp.sack.push((at(2), at(3)));
     });
     assert!(!it.forward(sacked));
     assert_eq!(it.took(), [(data(3), 9), (data(4), 9)]);

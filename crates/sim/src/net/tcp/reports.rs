@@ -1,7 +1,8 @@
 //! What a receiver reports in its SACK option (RFC 2018, section 4, and RFC 2883).
 
 use super::receive_buffer::ReceiveBuffer;
-use crate::net::SackBlocks;
+use crate::net::Sack;
+use crate::net::segment::sack_option;
 
 /// How many arrivals are remembered: more than blocks fit in an option, because some blocks join others.
 const ARRIVALS_MAX: usize = 8;
@@ -21,7 +22,7 @@ impl Reports {
     /// Reports to a peer that takes selective acknowledgements; `with_stamps` says that each segment has
     /// timestamps too.
     pub fn permitted(with_stamps: bool) -> Self {
-        Self { max: SackBlocks::MAX - usize::from(with_stamps), ..Self::default() }
+        Self { max: link::SACK_BLOCKS_MAX - usize::from(with_stamps), ..Self::default() }
     }
 
     /// Data after a gap has arrived, or arrived again.
@@ -38,19 +39,19 @@ impl Reports {
 
     /// The largest payload beside the option, in segments of `mss` bytes.
     pub fn payload_max(&self, input: &ReceiveBuffer, mss: u32) -> u32 {
-        let count = self.blocks(input).as_slice().len();
-        mss.saturating_sub(SackBlocks::option_bytes(count)).max(1)
+        let count = self.blocks(input).blocks().len();
+        mss.saturating_sub(sack_option(count)).max(1)
     }
 
     /// The blocks to report now: a duplicate, then the blocks in which data arrived last.
-    pub fn blocks(&self, input: &ReceiveBuffer) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
+    pub fn blocks(&self, input: &ReceiveBuffer) -> Sack {
+        let mut blocks = Sack::default();
         if let Some(duplicate) = self.duplicate {
             blocks.push(duplicate);
         }
-        let ordinary = blocks.as_slice().len();
+        let ordinary = blocks.blocks().len();
         for seq in &self.arrivals {
-            let known = blocks.as_slice();
+            let known = blocks.blocks();
             if known.len() == self.max {
                 break;
             }
@@ -75,8 +76,8 @@ impl Reports {
 /// Whether the first block reports a duplicate: data that the same segment acknowledges, or that the second
 /// block holds too (RFC 2883, section 5). `acked` bytes were ever acknowledged; no honest peer reports data from
 /// before those.
-pub fn reports_duplicate(blocks: &SackBlocks, ack: u32, acked: u64) -> bool {
-    let Some((start, end)) = blocks.as_slice().first() else { return false };
+pub fn reports_duplicate(blocks: &Sack, ack: u32, acked: u64) -> bool {
+    let Some((start, end)) = blocks.blocks().first() else { return false };
     let [from, to] = [start, end].map(|it| u64::from(ack.wrapping_sub(*it)));
     if to < from && from <= acked {
         return true;
@@ -85,7 +86,7 @@ pub fn reports_duplicate(blocks: &SackBlocks, ack: u32, acked: u64) -> bool {
         let [from, to] = [start, end].map(|it| it.wrapping_sub(outer.0));
         from < to && to <= outer.1.wrapping_sub(outer.0)
     };
-    blocks.as_slice().get(1).is_some_and(inside)
+    blocks.blocks().get(1).is_some_and(inside)
 }
 
 #[cfg(test)]
@@ -107,20 +108,20 @@ mod tests {
             arrive(&mut input, &mut reports, seq, 1000);
         }
         let latest = [(11_000, 12_000), (9000, 10_000), (7000, 8000), (5000, 6000)];
-        assert_eq!(reports.blocks(&input).as_slice(), latest);
+        assert_eq!(reports.blocks(&input).blocks(), latest);
         assert_eq!(reports.payload_max(&input, 1460), 1460 - 4 - 4 * 8);
         let beside_stamps = Reports { max: 3, ..reports.clone() };
-        assert_eq!(beside_stamps.blocks(&input).as_slice(), &latest[..3]);
+        assert_eq!(beside_stamps.blocks(&input).blocks(), &latest[..3]);
         // A segment between two blocks joins them, and the joined block comes first.
         arrive(&mut input, &mut reports, 8000, 1000);
         let joined = [(7000, 10_000), (11_000, 12_000), (5000, 6000), (3000, 4000)];
-        assert_eq!(reports.blocks(&input).as_slice(), joined);
+        assert_eq!(reports.blocks(&input).blocks(), joined);
         // What is acknowledged is reported no more.
         for seq in [1000, 2000, 4000] {
             input.insert(seq, Bytes::from(vec![1; 1000]));
         }
         reports.sent(&input);
-        assert_eq!(reports.blocks(&input).as_slice(), [(7000, 10_000), (11_000, 12_000)]);
+        assert_eq!(reports.blocks(&input).blocks(), [(7000, 10_000), (11_000, 12_000)]);
     }
 
     #[test]
@@ -128,15 +129,15 @@ mod tests {
         let (mut input, mut reports) =
             (ReceiveBuffer::new(90_000, 1000), Reports::permitted(false));
         arrive(&mut input, &mut reports, 3000, 2000);
-        assert_eq!(reports.blocks(&input).as_slice(), [(3000, 5000)]);
+        assert_eq!(reports.blocks(&input).blocks(), [(3000, 5000)]);
         // Part of a block comes again; the second block is the one that holds it.
         arrive(&mut input, &mut reports, 4000, 2000);
         let twice = reports.blocks(&input);
-        assert_eq!(twice.as_slice(), [(4000, 5000), (3000, 6000)]);
+        assert_eq!(twice.blocks(), [(4000, 5000), (3000, 6000)]);
         assert!(reports_duplicate(&twice, 1000, 0));
         reports.sent(&input);
         let once = reports.blocks(&input);
-        assert_eq!(once.as_slice(), [(3000, 6000)]);
+        assert_eq!(once.blocks(), [(3000, 6000)]);
         assert!(!reports_duplicate(&once, 1000, 0));
         // Acknowledged data comes again, with the next that was not.
         assert_eq!(input.known(500, 1000), Some((500, 1000)));
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn acknowledged_data_is_a_duplicate_unless_it_was_never_sent() {
         let blocks = |block| {
-            let mut blocks = SackBlocks::default();
+            let mut blocks = Sack::default();
             blocks.push(block);
             blocks
         };
@@ -159,6 +160,6 @@ mod tests {
         for wrong in [(150, 150), (180, 150), (150, 201), (300, 400)] {
             assert!(!reports_duplicate(&blocks(wrong), ack, 1000), "{wrong:?}");
         }
-        assert!(!reports_duplicate(&SackBlocks::default(), ack, 1000));
+        assert!(!reports_duplicate(&Sack::default(), ack, 1000));
     }
 }

@@ -15,7 +15,7 @@ impl Connection {
             self.counters.dsacks += 1;
         }
         let mut news = false;
-        for block in segment.sack.as_slice() {
+        for block in segment.sack.blocks() {
             news |= self.scoreboard.note(self.una, self.sent, *block);
         }
         if !news {

@@ -1,10 +1,7 @@
 //! Sequence numbers are taken modulo 2^32. One is before another if the distance forward is the shorter one
 //! (RFC 9293, section 3.4).
 
-/// Whether `a` is before `b`.
-pub fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
+pub use link::before;
 
 /// The distance from `from` forward to `to`; 0 if `to` is before it.
 pub fn ahead(from: u32, to: u32) -> u32 {

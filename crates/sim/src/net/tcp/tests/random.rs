@@ -105,7 +105,7 @@ proptest! {
         pair.write(SERVER, data(20_000));
         for (seq, ack, bits, window, len, read) in segments {
             let flags = [Flags::FIN, Flags::SYN, Flags::RST, Flags::PSH, Flags::ACK];
-            let flags = flags.into_iter().filter(|it| bits & it.bits() != 0 && *it != Flags::RST);
+            let flags = flags.into_iter().filter(|it| bits & it.0 != 0 && *it != Flags::RST);
             let flags = flags.fold(Flags::default(), |all, it| all | it);
             let payload = Bytes::from(vec![1; len]);
             let (seq, ack) = (CLIENT_ISS.wrapping_sub(1000) + seq, SERVER_ISS - 1000 + ack);

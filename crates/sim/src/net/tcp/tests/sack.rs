@@ -1,7 +1,7 @@
 //! Selective acknowledgements: what a receiver reports, and how a sender recovers by it (RFC 2018, 2883, 6675).
 
 use super::*;
-use crate::net::SackBlocks;
+use crate::net::Sack;
 use crate::net::tcp::{End, Recovery, State};
 use proptest::prelude::*;
 
@@ -13,14 +13,14 @@ fn sack() -> Config {
 fn reported(pair: &Pair, from: usize, since: Instant) -> Vec<(u64, Vec<(u32, u32)>)> {
     let first = if from == CLIENT { SERVER_ISS } else { CLIENT_ISS } + 1;
     let sent = pair.sent.iter().filter(|it| it.from == from && it.at >= since);
-    let offsets = |blocks: &SackBlocks| {
+    let offsets = |blocks: &Sack| {
         blocks
-            .as_slice()
+            .blocks()
             .iter()
             .map(|it| (it.0.wrapping_sub(first), it.1.wrapping_sub(first)))
             .collect()
     };
-    sent.filter(|it| !it.segment.sack.as_slice().is_empty())
+    sent.filter(|it| !it.segment.sack.blocks().is_empty())
         .map(|it| (ms(it.at - since), offsets(&it.segment.sack)))
         .collect()
 }
@@ -156,7 +156,7 @@ fn without_the_peers_permission_losses_are_repaired_as_in_newreno() {
         pair.run_for(60_000 * MS);
         assert!(pair.got[SERVER] == data(100_000));
         assert!(pair.client.counters().recoveries > 0);
-        assert!(pair.sent.iter().all(|it| it.segment.sack.as_slice().is_empty()));
+        assert!(pair.sent.iter().all(|it| it.segment.sack.blocks().is_empty()));
         pair.sent.iter().map(|it| (it.at, it.segment.seq, it.segment.ack)).collect::<Vec<_>>()
     };
     let plain = segments(round(), round());
@@ -179,10 +179,10 @@ fn segments_stay_within_the_agreed_size_beside_all_options() {
         assert!(pair.got.iter().all(|got| *got == data(300_000)));
         let size = |it: &Sent| it.segment.header_bytes() as usize + it.segment.payload.len();
         assert!(pair.sent.iter().all(|it| size(it) <= 1020));
-        let most = pair.sent.iter().map(|it| it.segment.sack.as_slice().len()).max();
+        let most = pair.sent.iter().map(|it| it.segment.sack.blocks().len()).max();
         assert!(most.is_some_and(|most| (2..=4 - usize::from(timestamps)).contains(&most)));
         let beside_data =
-            |it: &Sent| !it.segment.payload.is_empty() && it.segment.sack != SackBlocks::default();
+            |it: &Sent| !it.segment.payload.is_empty() && it.segment.sack != Sack::default();
         assert!(pair.sent.iter().any(beside_data));
     }
 }
@@ -204,7 +204,7 @@ proptest! {
         }
         for (ack, blocks, window, other) in segments {
             let at = |offset: u32| CLIENT_ISS.wrapping_sub(4000).wrapping_add(offset);
-            let mut sack = SackBlocks::default();
+            let mut sack = Sack::default();
             blocks.iter().for_each(|it| sack.push((at(it.0), at(it.1))));
             sack.push(other);
             let (ack, flags, stamps) = (at(ack), Flags::ACK, timestamps.then_some(other));
