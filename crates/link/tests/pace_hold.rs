@@ -65,7 +65,7 @@ fn pure(number: u32) -> Tcp {
     *ack(0, 0, HOST, number).header.tcp().expect("it is TCP")
 }
 
-/// A bench after so many ACKs of two segments each, one every 10 ms from the beginning.
+/// A bench after this many ACKs of two segments each, one every 10 ms from the beginning.
 fn steady(acks: u32) -> Bench {
     let mut bench = Bench::new(Config::default());
     for number in 1..=acks {

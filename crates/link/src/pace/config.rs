@@ -17,7 +17,7 @@ pub struct Config {
     pub probe_interval: Duration,
     /// Length of a probe, and so of its answer, as IP packets, in bytes.
     pub probe_bytes: u16,
-    /// After so many probes without an answer, packets to an interlay node are no longer paced.
+    /// After this many probes without an answer, packets to an interlay node are no longer paced.
     pub probes_unanswered_max: u32,
     /// How long it is then left alone, although its traffic goes on.
     pub silence: Duration,
@@ -48,7 +48,7 @@ pub struct Config {
     pub claims_max: usize,
     /// Of pure ACKs of one flow that wait here, only the newest goes (RFC 3449, section 5.2.1).
     pub thin_acks: bool,
-    /// An ACK of a steady transfer waits here until it acknowledges so many bytes more than the one before it, in bytes; 0:
+    /// An ACK of a steady transfer waits here until it acknowledges this many bytes more than the one before it; 0:
     /// it only waits for its time as all packets do.
     pub ack_bytes: u32,
     /// But it goes at the latest this long after the one before it.
@@ -77,7 +77,7 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// How many packets are to be under way over so many hops.
+    /// How many packets are to be under way over this many hops.
     pub(super) fn most(&self, hops: u8) -> f64 {
         self.under_way + self.under_way_each_hop * f64::from(hops)
     }

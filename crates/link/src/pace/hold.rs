@@ -16,11 +16,11 @@ use super::thin::{may_go, supersedes};
 use crate::header::before;
 use crate::{Packet, Tcp};
 
-/// After so many ACKs a transfer is steady.
+/// After this many ACKs a transfer is steady.
 const STEADY: u8 = 16;
 /// An ACK of a steady transfer acknowledges at least this part of what an ACK waits for.
 const PIECES: u32 = 16;
-/// After so many intervals without another ACK, one goes on.
+/// After this many usual intervals without another ACK, the one that waits goes on.
 const IDLE: u32 = 3;
 /// The weight of a new interval in their mean is one over this.
 const MEMORY: u32 = 8;

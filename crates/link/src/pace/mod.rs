@@ -273,7 +273,7 @@ impl<P: Packet> Pace<P> {
         })
     }
 
-    /// How long after a packet of so many bytes the next may go to this interlay node; `None`: it is not paced.
+    /// How long after a packet of this many bytes the next may go to this interlay node; `None`: it is not paced.
     pub fn gap(&self, node: IpAddr, bytes: u32) -> Option<Duration> {
         let neighbour = self.neighbours.get(self.neighbours.find(&node)?)?;
         neighbour.is_paced().then(|| neighbour.gap(&self.config, bytes))

@@ -69,7 +69,7 @@ impl Neighbour {
         self.estimate.map(|it| (it.rate, it.hops))
     }
 
-    /// How long the path to it takes for so many bytes, which is when the next may follow.
+    /// How long the path to it takes for this many bytes: then the next may follow.
     pub(super) fn gap(&self, config: &Config, bytes: u32) -> Duration {
         let Some(Estimate { rate, hops }) = self.estimate else { return Duration::ZERO };
         let overhead = match config.overhead {
@@ -98,7 +98,7 @@ impl Neighbour {
         self.probes.left(now, number);
     }
 
-    /// An answer has come over so many hops. `false`: it answers no probe that is under way.
+    /// An answer has come over this many hops. `false`: it answers no probe that is under way.
     pub(super) fn answered(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! The flows of a router, the least recently used of which give way, and the memory they share.
+//! The flows of a router, and the memory that they share. The least recently used flow gives way.
 
 use std::collections::BTreeMap;
 

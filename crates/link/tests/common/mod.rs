@@ -43,7 +43,7 @@ pub fn node(ip: IpAddr) -> usize {
     }
 }
 
-/// The moment so many seconds after the start.
+/// The moment this many seconds after the start.
 pub fn at(seconds: f64) -> Instant {
     Instant::ZERO + Duration::from_secs_f64(seconds)
 }
@@ -72,7 +72,7 @@ pub fn ack(number: u64, from: usize, to: usize, ack: u32) -> Packet {
     Packet { number, header: Header { kind: Kind::Tcp(tcp), ..header }, interlay: None }
 }
 
-/// How long a packet takes over one hop: as long as so many bytes more at this rate.
+/// How long a packet takes over one hop: as long as this many bytes more at this rate.
 #[derive(Clone, Copy)]
 pub struct Hop {
     pub bytes_per_second: f64,
