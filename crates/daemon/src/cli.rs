@@ -139,6 +139,9 @@ pub struct Run {
     /// How much to log [default: $HEARSAY_LOG, or info]
     #[arg(long, value_name = "LEVEL")]
     pub log: Option<Level>,
+    /// Run as the helper of the daemon that started this process
+    #[arg(long, hide = true)]
+    pub as_helper: bool,
 }
 
 /// How much to log.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use classes::Reach;
 use host::clock::Clock;
 use host::datagrams::Datagrams;
+use host::helper::Helper;
 use host::origin::Pool;
 use host::traffic::{Metered, Traffic};
 use hyper::StatusCode;
@@ -30,6 +31,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Waker;
 use std::time::SystemTime;
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
 use wire::counters::Reason;
@@ -62,6 +64,8 @@ pub struct Network {
     pub uplink: Option<Uplink>,
     /// Datagrams to other routers, if the scheme sends any.
     pub datagrams: Option<Datagrams>,
+    /// The process that has the rights over the network.
+    pub helper: Helper,
 }
 
 struct State {
@@ -235,6 +239,11 @@ impl Driver {
     /// Datagrams to other routers, if the scheme sends any.
     pub fn datagrams(&self) -> Option<&Datagrams> {
         self.0.network.datagrams.as_ref()
+    }
+
+    /// The process that has the rights over the network.
+    pub fn helper(&self) -> &Helper {
+        &self.0.network.helper
     }
 
     /// The links to peers.
@@ -428,6 +437,12 @@ impl Feed for Driver {
 
     fn traffic(&self) -> &Traffic {
         self.pool().dialler().traffic()
+    }
+
+    fn set_bbr(&self, connection: &TcpStream) {
+        if let Err(error) = self.helper().set_bbr(connection) {
+            tracing::debug!(%error, "the uplink's connection is without BBR");
+        }
     }
 }
 

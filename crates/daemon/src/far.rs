@@ -3,7 +3,7 @@
 //! *Start-up:* the key, a port, for each gateway its histories and its engine. *The loop* is tokio's, on one
 //! thread; each gateway has a thread for packing besides. `far/door.rs` finds out who connects,
 //! `far/gateway.rs` drives one gateway's engine, `far/fetch.rs` asks origins. It is no member of a mesh, stores
-//! no responses, and needs no rights beyond its port.
+//! no responses, and needs no rights beyond its port: it gives up all others (`rights.rs`).
 
 mod door;
 mod fetch;
@@ -14,7 +14,7 @@ use crate::config::{Machine, Place};
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::run::abort_on_panic;
-use crate::{entropy, log};
+use crate::{entropy, log, rights};
 use door::Door;
 use gateway::Gateway;
 use host::dial::Dialler;
@@ -60,6 +60,7 @@ async fn serve(args: Far) -> Result<(), Failure> {
     }
     let listener = host::pair::listen(args.listen)
         .map_err(|error| Failure::failed(format!("cannot listen on {}: {error}", args.listen)))?;
+    rights::confine_far(&place, args.ca.as_deref());
     let identity = Identity::of(&place);
     let tls = match Tls::new(args.ca.as_deref()) {
         Ok(tls) => Some(tls),

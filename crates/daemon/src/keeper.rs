@@ -8,7 +8,7 @@
 use crate::config::{Config, Place};
 use crate::driver::Driver;
 use crate::ledger::{Counted, LedgerFile, LedgerPage, Now, Summary, unix_now};
-use host::intercept::{self, Forwarded, Kind};
+use host::intercept::{Forwarded, Kind};
 use host::traffic::With;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -35,7 +35,7 @@ pub struct Keeper {
     intercepts: Cell<bool>,
     hosts: Cell<bool>,
     state: RefCell<State>,
-    /// When what was forwarded was read last; a process is started for that.
+    /// When what was forwarded was read last; the helper starts a process for that.
     read_at: Cell<Instant>,
     /// A person has looked: what was shown is kept.
     shown: Notify,
@@ -111,7 +111,8 @@ impl Keeper {
     pub async fn keep(&self) {
         self.read_at.set(Instant::now());
         if self.intercepts.get() {
-            let read = tokio::task::spawn_blocking(intercept::forwarded).await;
+            let helper = self.driver.helper().clone();
+            let read = tokio::task::spawn_blocking(move || helper.forwarded()).await;
             match read {
                 Ok(Ok(forwarded)) => self.state.borrow_mut().forwarded = forwarded,
                 Ok(Err(error)) => tracing::debug!(%error, "cannot read what was forwarded"),

@@ -43,6 +43,7 @@ mod publish;
 mod put;
 mod query;
 mod reload;
+mod rights;
 mod run;
 mod show_ledger;
 mod show_mirror;
@@ -95,9 +96,13 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
 fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> {
     log::start(run.log)?;
     let given = Given { file: run.config.clone(), overrides: run.overrides(control) };
+    if run.as_helper {
+        return rights::serve(&given);
+    }
     let config = fit(given.load())?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    run::run(config, given).map_err(Failure::failed)
+    let helper = rights::start_helper();
+    run::run(config, given, helper).map_err(Failure::failed)
 }
 
 /// The settings, if this machine has every interface that they name.

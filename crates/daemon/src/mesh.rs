@@ -11,6 +11,7 @@ use host::peers::PeerListener;
 use host::routing::Routing;
 use node::{Exit, Input, RouteTable};
 use std::time::Duration;
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, spawn_local};
 
@@ -95,7 +96,13 @@ pub fn say_sealing(config: &Config) {
 /// loops, with which the caller can stop them.
 pub fn accept_peers(config: &Config, driver: &Driver) -> Vec<AbortHandle> {
     let accept = |interface: &String| {
-        let port = PeerListener::new(interface.clone(), config.mesh.port);
+        let helper = driver.helper().clone();
+        let unbind = move |connection: &TcpStream| {
+            if let Err(error) = helper.unbind(connection) {
+                tracing::debug!(%error, "a peer's connection ends with its route");
+            }
+        };
+        let port = PeerListener::new(interface.clone(), config.mesh.port).unbinding(unbind);
         spawn_local(driver.links().clone().accept(port, driver.clone())).abort_handle()
     };
     config.mesh.interfaces.iter().map(accept).collect()

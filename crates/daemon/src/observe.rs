@@ -9,11 +9,12 @@ use crate::ledger::LedgerPage;
 use crate::overhear::Heard;
 use crate::publish::{PublishedLine, Publishes, UNLISTED};
 use crate::status::{
-    Clients, Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
+    Clients, Intercept, Mesh, Overhear, PeerLine, Process, Rights, Route, Status, Store, StoreKind,
 };
 use crate::uplink::Uplink;
 use host::datagrams::Datagrams;
 use host::intercept::missing_interfaces;
+use host::rights::InForce;
 use hyper::body::Incoming;
 use node::{Audience, PutError, Record, RouteTable, Row, Target};
 use std::cell::RefCell;
@@ -39,6 +40,7 @@ pub struct Observer {
     /// Why the identity is a temporary one, if it is.
     is_temporary: RefCell<Option<String>>,
     heard: RefCell<Option<Heard>>,
+    in_force: RefCell<InForce>,
     ledger: Rc<Keeper>,
 }
 
@@ -56,8 +58,19 @@ impl Observer {
         let (config, intercept) = (RefCell::new(config.clone()), RefCell::default());
         let (routes, is_temporary, heard) =
             (RefCell::default(), RefCell::default(), RefCell::default());
-        let started = Instant::now();
-        Self { driver, config, started, addresses, intercept, routes, is_temporary, heard, ledger }
+        let (started, in_force) = (Instant::now(), RefCell::default());
+        Self {
+            driver,
+            config,
+            started,
+            addresses,
+            intercept,
+            routes,
+            is_temporary,
+            heard,
+            in_force,
+            ledger,
+        }
     }
 
     /// Notes that the settings changed.
@@ -79,6 +92,20 @@ impl Observer {
     /// Notes the capture, or why it could not be opened; `None` if overhearing is off.
     pub fn hears(&self, heard: Option<Heard>) {
         *self.heard.borrow_mut() = heard;
+    }
+
+    /// Notes the limits that hold for the daemon.
+    pub fn may(&self, in_force: InForce) {
+        *self.in_force.borrow_mut() = in_force;
+    }
+
+    fn rights(&self) -> Rights {
+        let helper = self.driver.helper();
+        Rights {
+            limits: self.in_force.borrow().clone(),
+            helper: helper.works(),
+            helper_process: helper.process(),
+        }
     }
 
     fn overhear(&self) -> Option<Overhear> {
@@ -152,6 +179,7 @@ impl Observed for Observer {
             version: env!("CARGO_PKG_VERSION").into(),
             name: config.name.clone(),
             process: Process::here(self.started),
+            rights: Some(self.rights()),
             listeners: self.addresses.clone(),
             mirrors: config.mirror.listen.clone(),
             metrics: config.metrics,

@@ -1,6 +1,7 @@
 //! Overhearing: a capture whose TCP segments go to the engine.
 
-use host::capture::Capture;
+use host::capture::{Capture, CaptureError};
+use host::helper::{Helper, HelperError};
 use node::{Input, Overheard};
 use tokio::sync::mpsc::Receiver;
 use tokio::task::spawn_local;
@@ -24,17 +25,24 @@ pub enum CaptureState {
 impl CaptureState {
     /// Opens the capture that the configuration asks for. If that fails, the daemon runs without
     /// it.
-    pub fn open(config: &Config) -> Self {
+    pub fn open(config: &Config, helper: &Helper) -> Self {
         let overhear = &config.overhear;
         let budget = overhear.budget_bytes().and_then(|bytes| usize::try_from(bytes).ok());
         let (Some(settings), Some(budget)) = (overhear.capture(config.mesh.port), budget) else {
             return Self::Off;
         };
-        match Capture::open(settings) {
+        let opened = match helper.packet_socket(&settings.interface) {
+            Ok(socket) => Capture::on(socket, settings).map_err(|error| error.to_string()),
+            // Without a helper there are no rights to open it here either, and that error says which.
+            Err(HelperError::None(_)) => Capture::open(settings).map_err(|error| error.to_string()),
+            Err(HelperError::Kernel(error)) => Err(CaptureError::from(error).to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match opened {
             Ok((capture, batches)) => Self::Open(capture, batches, budget),
             Err(error) => {
                 tracing::warn!(%error, "cannot capture: nothing is overheard");
-                Self::Failed(error.to_string())
+                Self::Failed(error)
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::observe::Observer;
 use crate::transparent::Transparent;
 use crate::uplink::Feed as _;
 use host::egress::Egress;
+use host::helper::HelperError;
 use node::Input;
 use node::uplink::NearInput;
 use std::rc::Rc;
@@ -152,6 +153,11 @@ impl Reload {
     fn reload(&mut self) {
         match self.given.load() {
             Ok(new) => {
+                if let Err(error) = self.driver.helper().reload()
+                    && !matches!(error, HelperError::None(_))
+                {
+                    tracing::warn!(%error, "the helper process did not take the new settings");
+                }
                 let changes = take_over(&mut self.held, &new);
                 self.put_in_force();
                 changes.say();

@@ -1,6 +1,7 @@
 //! `hearsay run`: starts the daemon, and runs it until it is told to stop.
 //!
-//! *Start-up:* control socket, listeners, store, engine, interception rules. If a part that traffic
+//! *Start-up:* the helper (`rights.rs`), control socket, listeners; from there on with few rights: store, engine,
+//! interception rules. If a part that traffic
 //! does not need fails, the daemon logs a warning and runs without it. *The loop* is tokio's, on
 //! one thread: clients (`clients.rs`), origins (`origins.rs`), peers (`links.rs`), the capture
 //! (`overhear.rs`) and the store's threads (`disk.rs`) feed the engine through [`Driver`]. *The
@@ -23,10 +24,12 @@ use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::CaptureState;
 use crate::reload::Reload;
+use crate::rights;
 use crate::transparent::{self, Transparent};
 use crate::uplink::Uplink;
 use host::dial::Dialler;
 use host::egress;
+use host::helper::Helper;
 use host::origin::Pool;
 use host::tls::Tls;
 use host::traffic::Traffic;
@@ -74,19 +77,20 @@ pub enum DriveError {
 }
 
 /// Runs the daemon until it is told to stop. A reload makes new settings from `given`.
-pub fn run(config: Config, given: Given) -> Result<(), DriveError> {
+pub fn run(config: Config, given: Given, helper: Helper) -> Result<(), DriveError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(host::resolve::LOOKUPS_MAX + OBSERVERS_MAX)
         .build()?;
-    LocalSet::new().block_on(&runtime, drive(config, given))
+    LocalSet::new().block_on(&runtime, drive(config, given, helper))
 }
 
-async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
+async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), DriveError> {
     let mut stop = Stop::new()?;
     let hangup = signal(SignalKind::hangup())?;
     let control = control::ControlSocket::open(&config.control)?;
-    let mut listeners = open_listeners(&config)?;
+    let mut listeners = open_listeners(&config, &helper)?;
+    let in_force = rights::confine(&config, &given);
     let (answers, answered) = mpsc::unbounded_channel();
     say_panics();
     let (disk, index, recovery) = Disk::open(&config.store, &answers)?;
@@ -98,7 +102,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let identity = is_known.then(|| Identity::of(&config.store.place));
     let pair = identity.as_ref().and_then(|it| Uplink::open(&config, it, access(&config)));
     let (pair, results) = pair.unzip();
-    let capture = CaptureState::open(&config);
+    let capture = CaptureState::open(&config, &helper);
     let settings = engine_config(&config, identity.as_ref(), &capture);
     let reach = settings.reach.clone();
     let engine = Node::new(settings, index);
@@ -107,7 +111,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let pool = Pool::new(dialler, Some(Tls::of_system()));
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
     let (datagrams, receivers) = mesh::datagrams(&config).unzip();
-    let network = Network { pool, limit, uplink: pair.clone(), datagrams };
+    let network = Network { pool, limit, uplink: pair.clone(), datagrams, helper: helper.clone() };
     let driver = Driver::new(engine, reach, config.name.clone(), disk, network);
     if let Some((pair, results)) = pair.zip(results) {
         spawn_local(pair.run(driver.clone(), results));
@@ -119,6 +123,8 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let (addresses, ledger) = (listeners.addresses(), Rc::clone(&keeper));
     let observer = Rc::new(Observer::new(driver.clone(), &config, addresses, ledger));
     observer.is(identity);
+    observer.may(in_force);
+    spawn_local(rights::say_end(helper));
     mesh::say_sealing(&config);
     observer.hears(capture.listen(&driver));
     mesh::follow_routes(&config, &driver, &observer).await;
@@ -220,7 +226,7 @@ struct Listeners {
     metrics: Option<TcpListener>,
 }
 
-fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
+fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
     let mut explicit = Vec::new();
     for address in &config.listen {
         let listener = listen(*address, host::listen::explicit)?;
@@ -232,7 +238,7 @@ fn open_listeners(config: &Config) -> Result<Listeners, DriveError> {
         true => None,
         false => {
             let address = transparent::address(&config.intercept);
-            Some(listen(address, |_| transparent::open(&config.intercept))?)
+            Some(listen(address, |_| transparent::open(&config.intercept, helper))?)
         }
     };
     let metrics =

@@ -19,12 +19,14 @@ use serde::{Deserialize, Serialize};
 mod mesh;
 mod overhear;
 mod page;
+mod rights;
 mod route;
 mod uplink;
 
 pub use mesh::{Mesh, PeerLine, sealing, whence};
 pub use node::driver::admission::Counters as Clients;
 pub use overhear::Overhear;
+pub use rights::Rights;
 pub use route::Route;
 pub use uplink::UplinkLine;
 
@@ -38,6 +40,9 @@ pub struct Status {
     /// The process.
     #[serde(flatten)]
     pub process: Process,
+    /// What the daemon may still do; `null` from a daemon that limits nothing.
+    #[serde(default)]
+    pub rights: Option<Rights>,
     /// Where the explicit proxy listens.
     pub listeners: Vec<SocketAddr>,
     /// Where the mirror listens.

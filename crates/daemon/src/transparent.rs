@@ -7,6 +7,7 @@ use crate::config::{Config, Intercept};
 use crate::driver::Driver;
 use crate::observe::Observer;
 use host::egress::Egress;
+use host::helper::{Helper, HelperError};
 use host::intercept::{Rules, is_interface_name, missing_interfaces};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -25,14 +26,20 @@ enum State {
     /// None of the daemon's rules is set.
     Off,
     /// New connections are intercepted.
-    On { rules: Rules, accepting: AbortHandle },
+    On { accepting: AbortHandle },
     /// New connections bypass the daemon; open ones are still intercepted.
-    Released(Rules),
+    Released,
 }
 
 /// Opens the transparent port.
-pub fn open(intercept: &Intercept) -> std::io::Result<TcpListener> {
-    host::listen::transparent(intercept.port)
+pub fn open(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListener> {
+    match helper.transparent() {
+        Ok(listener) => TcpListener::from_std(listener),
+        // Without a helper there are no rights to open it here either, and that error says which.
+        Err(HelperError::None(_)) => host::listen::transparent(intercept.port),
+        Err(HelperError::Kernel(error)) => Err(error),
+        Err(error) => Err(std::io::Error::other(error)),
+    }
 }
 
 /// `rules` with the interfaces that lead out now. Names that cannot stand in an nftables ruleset
@@ -60,7 +67,7 @@ impl Transparent {
             && self.apply(&rules)
         {
             let accept = clients::accept(self.driver.clone(), listener, ListenerKind::Transparent);
-            self.state = State::On { rules, accepting: spawn_local(accept).abort_handle() };
+            self.state = State::On { accepting: spawn_local(accept).abort_handle() };
         }
     }
 
@@ -70,18 +77,14 @@ impl Transparent {
         let intercept = &config.intercept;
         match (self.rules(config), &mut self.state) {
             (Some(wanted), State::On { .. }) => {
-                if self.apply(&wanted)
-                    && let State::On { rules, .. } = &mut self.state
-                {
-                    *rules = wanted;
-                }
+                self.apply(&wanted);
             }
-            (Some(_), State::Off | State::Released(_)) => match open(intercept) {
+            (Some(_), State::Off | State::Released) => match open(intercept, self.helper()) {
                 Ok(listener) => self.begin(config, listener),
                 Err(error) => self.fail(&format!("cannot listen on {}: {error}", intercept.port)),
             },
             (None, State::On { .. }) => self.release(),
-            (None, State::Off | State::Released(_)) => {}
+            (None, State::Off | State::Released) => {}
         }
     }
 
@@ -94,19 +97,24 @@ impl Transparent {
 
     /// Removes the rules.
     pub fn end(self) {
-        if let State::On { rules, .. } | State::Released(rules) = self.state
-            && let Err(error) = rules.remove()
+        if let State::On { .. } | State::Released = self.state
+            && let Err(error) = self.helper().remove()
         {
             tracing::warn!(%error, "cannot remove the interception rules: run `hearsay intercept remove`");
         }
     }
 
+    fn helper(&self) -> &Helper {
+        self.driver.helper()
+    }
+
+    /// What the helper makes of the configuration, which it reads itself.
     fn rules(&self, config: &Config) -> Option<Rules> {
         Some(in_step(config.intercept.rules(&config.mesh.direct)?, self.egress.interfaces()))
     }
 
     fn apply(&mut self, rules: &Rules) -> bool {
-        match rules.apply() {
+        match self.helper().apply(&rules.out) {
             Ok(applied) => {
                 applied.notes.iter().for_each(|note| tracing::warn!("interception: {note}"));
                 for name in missing_interfaces(&rules.interfaces) {
@@ -138,15 +146,14 @@ impl Transparent {
 
     /// Turns interception off for new connections, then closes the listener.
     fn release(&mut self) {
-        let State::On { rules, accepting } = std::mem::replace(&mut self.state, State::Off) else {
+        let State::On { accepting } = std::mem::replace(&mut self.state, State::Released) else {
             return;
         };
-        if let Err(error) = rules.release() {
+        if let Err(error) = self.helper().release() {
             // Without a listener the rules have no effect on new connections anyway.
             tracing::warn!(%error, "cannot release the interception rules: they stay until the daemon ends");
         }
         accepting.abort();
         self.observer.intercepts(false, None);
-        self.state = State::Released(rules);
     }
 }

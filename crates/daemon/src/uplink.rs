@@ -21,6 +21,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
@@ -66,6 +67,9 @@ pub trait Feed: Clone + 'static {
 
     /// What connections count as.
     fn traffic(&self) -> &Traffic;
+
+    /// Sets BBR on a connection, where this process itself may not.
+    fn set_bbr(&self, connection: &TcpStream);
 }
 
 /// What an input of the pair leads to in the engine's driver.
@@ -241,6 +245,9 @@ impl<D: Feed> Link<D> {
     async fn run(self, far: FarEnd) {
         match host::pair::dial(&far.host, far.port).await {
             Ok(stream) if self.is_current() => {
+                if !host::pair::has_bbr(&stream) {
+                    self.driver.set_bbr(&stream);
+                }
                 self.driver.uplink(NearInput::Connected);
                 carry(self.driver.traffic().meter(stream, With::Uplink), &self).await;
             }

@@ -16,6 +16,7 @@ mod frames;
 mod ring;
 
 use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 use node::Overheard;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+use socket2::Socket;
 use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
 use wire::capture::pcap;
 
@@ -60,7 +62,17 @@ pub enum CaptureError {
     Kernel,
     /// Another error.
     #[error("cannot allocate the ring buffer for capturing: {0}")]
-    Ring(#[from] io::Error),
+    Ring(io::Error),
+}
+
+impl From<io::Error> for CaptureError {
+    fn from(error: io::Error) -> Self {
+        match Errno::from_io_error(&error) {
+            Some(Errno::PERM | Errno::ACCESS) => Self::Permission,
+            Some(Errno::AFNOSUPPORT | Errno::PROTONOSUPPORT) => Self::Kernel,
+            _ => Self::Ring(error),
+        }
+    }
 }
 
 /// A running capture. It ends when the receiver of its batches is dropped.
@@ -70,12 +82,22 @@ pub struct Capture(Arc<Counters>);
 impl Capture {
     /// Opens the socket, and starts a thread that captures. Privileges are needed only here; the
     /// interface may appear later.
+    ///
+    /// # Errors
+    /// Without the right, or memory for the ring.
     pub fn open(settings: Settings) -> Result<(Self, Receiver<Vec<Overheard>>), CaptureError> {
-        let ring = Ring::open().map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::PERM | Errno::ACCESS) => CaptureError::Permission,
-            Some(Errno::AFNOSUPPORT | Errno::PROTONOSUPPORT) => CaptureError::Kernel,
-            _ => CaptureError::Ring(error),
-        })?;
+        Self::on(packet_socket()?.into(), settings)
+    }
+
+    /// Starts a thread that captures with a packet socket which another process has opened.
+    ///
+    /// # Errors
+    /// Without memory for the ring.
+    pub fn on(
+        socket: OwnedFd,
+        settings: Settings,
+    ) -> Result<(Self, Receiver<Vec<Overheard>>), CaptureError> {
+        let ring = Ring::of(socket.into())?;
         let (batches, receiver) = channel(BATCHES_MAX);
         let counters = Arc::<Counters>::default();
         let mut listener = Listener {
@@ -96,6 +118,11 @@ impl Capture {
     pub fn report(&self) -> Report {
         self.0.report()
     }
+}
+
+/// Opens a packet socket, which receives nothing yet.
+pub(crate) fn packet_socket() -> io::Result<Socket> {
+    ring::open()
 }
 
 /// This thread parses bytes that any station in range may have sent, so it gives up all privileges.

@@ -297,8 +297,7 @@ table inet {TABLE_NAME} {{
                 route: available && self.has_route(family)?,
             });
         }
-        let flowtables = query("nft", &words("list flowtables"))?.unwrap_or_default();
-        let mut warnings: Vec<_> = flowtable_names(&flowtables).iter().map(offload).collect();
+        let mut warnings: Vec<_> = flow_tables()?.iter().map(offload).collect();
         warnings.extend(self.mark_trap());
         let interfaces_missing = missing_interfaces(&self.interfaces);
         Ok(Report { families, interfaces_missing, warnings })
@@ -449,6 +448,14 @@ table inet {TABLE_NAME} {{
              intercepted. Set it to 0: `sysctl -w net.ipv4.conf.{name}.src_valid_mark=0`"
         ))
     }
+}
+
+/// The machine's flow tables, as `family table name`: connections that they carry bypass the rules.
+///
+/// # Errors
+/// If nft is missing or not permitted.
+pub fn flow_tables() -> Result<Vec<String>, Error> {
+    Ok(flowtable_names(&query("nft", &words("list flowtables"))?.unwrap_or_default()))
 }
 
 /// The interfaces among these that do not exist now. Rules for one take effect when it appears.

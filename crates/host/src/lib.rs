@@ -6,6 +6,7 @@
 //! [`tls`] verifies them; [`splice`] joins connections that are only relayed; [`intercept`] sets the rules that bring
 //! clients here; [`egress`] knows which interfaces lead out; [`routing`] follows the route to the
 //! gateway; [`peers`] connects to other nodes, and [`datagrams`] searches among them; [`pair`] to the far end of the uplink; [`capture`] overhears what they send to each other; [`traffic`] counts what crosses the wire.
+//! [`rights`] gives up what a process may do beyond that, and [`helper`] is the process that keeps it.
 //! *Who calls it:* the daemon's loop. *What it never does:* decide anything about a request. *Where
 //! to start:* `listen.rs`.
 
@@ -16,6 +17,7 @@ pub mod content;
 pub mod datagrams;
 pub mod dial;
 pub mod egress;
+pub mod helper;
 pub mod intercept;
 pub mod listen;
 pub mod origin;
@@ -24,6 +26,7 @@ pub mod parting;
 pub mod peers;
 mod progress;
 pub mod resolve;
+pub mod rights;
 pub mod routing;
 pub mod screened;
 pub mod splice;

@@ -68,6 +68,11 @@ fn cap(socket: &Socket) -> io::Result<()> {
 /// Opens the port that the TPROXY rules name, for both address families. The local address of a
 /// connection accepted there is the address that the client dialled.
 pub fn transparent(port: u16) -> io::Result<TcpListener> {
+    TcpListener::from_std(transparent_socket(port)?.into())
+}
+
+/// As [`transparent`], for a process without an event loop.
+pub(crate) fn transparent_socket(port: u16) -> io::Result<Socket> {
     let socket = match Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::TCP)) {
         Ok(socket) => socket,
         // A kernel without IPv6.
@@ -77,22 +82,26 @@ pub fn transparent(port: u16) -> io::Result<TcpListener> {
     socket.set_ip_transparent_v6(true)?;
     socket.set_ip_transparent_v4(true)?;
     cap(&socket)?;
-    bind(socket, SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))
+    bound(socket, SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))
 }
 
-fn transparent_v4(port: u16) -> io::Result<TcpListener> {
+fn transparent_v4(port: u16) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_ip_transparent_v4(true)?;
     cap(&socket)?;
-    bind(socket, SocketAddr::from(([0, 0, 0, 0], port)))
+    bound(socket, SocketAddr::from(([0, 0, 0, 0], port)))
 }
 
 pub(crate) fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::from_std(bound(socket, address)?.into())
+}
+
+fn bound(socket: Socket, address: SocketAddr) -> io::Result<Socket> {
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    TcpListener::from_std(socket.into())
+    Ok(socket)
 }
 
 /// A port that can stop listening for a while. The TPROXY rules then find no listener, and new

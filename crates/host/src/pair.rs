@@ -69,6 +69,8 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(!address.ip().is_unspecified())?;
     }
+    // Connections inherit it from the port, so that they need no rights of their own.
+    let _ = socket.set_tcp_congestion(b"bbr");
     bind(socket, address)
 }
 
@@ -79,6 +81,14 @@ pub fn settle(stream: &TcpStream) {
     let _ = socket.set_tcp_congestion(b"bbr");
     let _ = socket.set_tcp_notsent_lowat(UNSENT_BYTES);
     let _ = socket.set_tcp_user_timeout(Some(ACKNOWLEDGE_TIMEOUT));
+}
+
+/// Whether BBR controls a connection. Unless the administrator permits it to all (`tcp_allowed_congestion_control`),
+/// choosing it takes CAP_NET_ADMIN.
+pub fn has_bbr(stream: &TcpStream) -> bool {
+    SockRef::from(stream)
+        .tcp_congestion()
+        .is_ok_and(|name| name.starts_with(b"bbr\0") || name == b"bbr")
 }
 
 #[cfg(test)]

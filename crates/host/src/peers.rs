@@ -29,10 +29,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The port for peers on one interface.
-#[derive(Debug)]
 pub struct PeerListener {
     interface: String,
     port: u16,
+    /// Unbinds a connection from the interface, where this process may not.
+    unbind: Box<dyn Fn(&TcpStream)>,
     open: Option<Open>,
     /// The last problem that was logged, so that each is logged once.
     trouble: Option<String>,
@@ -50,7 +51,13 @@ struct Open {
 impl PeerListener {
     /// A port that is not open yet.
     pub fn new(interface: String, port: u16) -> Self {
-        Self { interface, port, open: None, trouble: None }
+        Self { interface, port, unbind: Box::new(|_| {}), open: None, trouble: None }
+    }
+
+    /// As it was, with a way to unbind a connection from the interface which has the right to.
+    #[must_use]
+    pub fn unbinding(self, unbind: impl Fn(&TcpStream) + 'static) -> Self {
+        Self { unbind: Box::new(unbind), ..self }
     }
 
     /// Accepts a connection, and returns its peer; waits for the interface too. The future may be
@@ -63,7 +70,10 @@ impl PeerListener {
             let (stream, peer) = accepted?;
             // From here on the connection's packets may leave by other interfaces when routes change.
             // Without permission to unbind, the connection ends with its route.
-            let _ = SockRef::from(&stream).bind_device(None);
+            let is_bound = |it: SockRef<'_>| it.bind_device(None).is_err();
+            if is_bound(SockRef::from(&stream)) {
+                (self.unbind)(&stream);
+            }
             settle(&stream);
             return Ok((stream, plain(peer)));
         }

@@ -38,6 +38,8 @@ pub struct Mesh {
     pub selection: Selection,
     /// The secret that all nodes of the mesh share.
     pub key: Option<MeshKey>,
+    /// The file that has it, if it has one of its own.
+    pub key_file: Option<PathBuf>,
     /// Nodes whose signatures are trusted; if empty, the signature of the node that was asked.
     pub gateways: Vec<PublicKey>,
     /// The port for peers, the same on all nodes.
@@ -151,6 +153,8 @@ impl Reader<'_> {
         let schemes = Selection::ALL.map(|it| (it.name(), it));
         let scheme = file.scheme.and_then(|text| self.choice(&text, "is no scheme", &schemes));
         let port = file.port.and_then(|port| self.peers_port(&port));
+        let key_file = overrides.mesh_key_file.clone();
+        let key_file = key_file.or(file.key_file.as_ref().map(|it| it.get_ref().into()));
         let key = self.key(file.key, file.key_file, overrides.mesh_key_file.as_ref());
         Mesh {
             interfaces: some_or(&overrides.mesh, file.interfaces.unwrap_or_default()),
@@ -162,6 +166,7 @@ impl Reader<'_> {
                 .or(experiment.selection())
                 .unwrap_or(Selection::Auto),
             key,
+            key_file,
             gateways: file.gateways.iter().filter_map(|text| self.public_key(text)).collect(),
             port: port.unwrap_or(PORT_DEFAULT),
             direct: file.direct.iter().filter_map(|text| self.parse(text)).collect(),

@@ -1,7 +1,7 @@
 //! The status as a page for people: first what was saved, then why some responses were not stored, then
 //! the daemon's state.
 
-use super::{Clients, Mesh, Overhear, Status, StoreKind, whence};
+use super::{Clients, Mesh, Overhear, Rights, Status, StoreKind, whence};
 use crate::ledger::Summary;
 use crate::term::{self, Style};
 use node::{NotStored, Recent, Report};
@@ -32,6 +32,9 @@ impl Status {
         page.not_stored(&self.report);
         page.store(self);
         page.memory(self);
+        if let Some(rights) = &self.rights {
+            page.rights(rights);
+        }
         page.clients(&self.clients);
         page.row("listening", &self.listening());
         page.intercept(self);
@@ -228,6 +231,14 @@ impl Page {
             (Some(note), true) => self.row("", std::slice::from_ref(note)),
             (None, true) => {}
         }
+    }
+
+    fn rights(&mut self, it: &Rights) {
+        self.row("rights", &it.items());
+        if it.helper == Some(false) {
+            self.alarm(Rights::WITHOUT_HELPER);
+        }
+        it.limits.skipped.iter().for_each(|sentence| self.alarm(sentence));
     }
 
     fn clients(&mut self, it: &Clients) {

@@ -38,6 +38,11 @@ pub const SHOWN_FROM: usize = 12;
 const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
 const NOTHING: u16 = 0;
 
+/// Opens a packet socket, the only step that needs `CAP_NET_RAW`. It receives nothing yet.
+pub fn open() -> io::Result<Socket> {
+    Socket::new(Domain::PACKET, Type::RAW, None)
+}
+
 /// A packet socket with its ring. It receives nothing before [`Ring::listen`].
 #[derive(Debug)]
 pub struct Ring {
@@ -52,9 +57,8 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Opens the socket, the only step that needs `CAP_NET_RAW`, and allocates the ring.
-    pub fn open() -> io::Result<Self> {
-        let socket = Socket::new(Domain::PACKET, Type::RAW, None)?;
+    /// Allocates the ring of a packet socket.
+    pub fn of(socket: Socket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as c_int))?;
         // Kernels before 4.20 lack this option; the filter has the same effect.

@@ -1,0 +1,198 @@
+//! What the daemon may do: its helper process, and the limits that it puts on itself.
+//!
+//! *What this is:* [`start_helper`], before anything else; [`confine`], once all that takes rights is open; [`serve`],
+//! the other process. *Who calls it:* `main.rs` and `run.rs`; `far.rs` for the far end, which needs no helper. *What it
+//! never does:* keep the daemon from starting. *Where to start:* [`places`], what the daemon reads and writes.
+
+use crate::config::{Config, Given, Place};
+use crate::exit::Failure;
+use crate::status::Rights;
+use host::helper::{Charge, Helper};
+use host::rights::{InForce, Limits, NETWORK, Places, has_any};
+use rustix::thread::CapabilitySet;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+/// The argument that makes `hearsay run` the helper of the daemon that started it.
+const AS_HELPER: &str = "--as-helper";
+
+/// What libraries read to resolve names and to verify servers: NSS and its modules, lists of servers and of CAs.
+const READ: [&str; 12] = [
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/share/ca-certificates",
+    "/usr/local/share/ca-certificates",
+    // What the kernel says of routes, interfaces and this process.
+    "/proc",
+    "/sys/class/net",
+    "/sys/devices",
+    // Lists of name servers that programs keep; /etc/resolv.conf often points here.
+    "/run/systemd/resolve",
+];
+
+/// Files that may be links to anywhere.
+const LINKS: [&str; 5] = [
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/ssl/cert.pem",
+];
+
+/// Starts the helper, if there are rights to keep. Call it while the process has one thread and nothing open.
+pub fn start_helper() -> Helper {
+    if !has_any(NETWORK) {
+        return Helper::none(
+            "this daemon was started without CAP_NET_ADMIN and CAP_NET_RAW: run it as root, or with these as ambient \
+             capabilities (systemd: AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW)",
+        );
+    }
+    let args = std::env::args_os().skip(1).chain([AS_HELPER.into()]);
+    Helper::start(args).unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot start the helper process: nothing can be intercepted or overheard");
+        Helper::none("the helper process could not be started: the log says why")
+    })
+}
+
+/// Logs the end of the helper, which must not come before the daemon's.
+pub async fn say_end(helper: Helper) {
+    helper.ended().await;
+    tracing::error!("{}", Rights::WITHOUT_HELPER);
+}
+
+/// Runs as the helper until the daemon has ended.
+pub fn serve(given: &Given) -> Result<(), Failure> {
+    let read = || {
+        let config = Config::load(given.file.as_deref(), &given.overrides);
+        config.map(|it| charge(&it)).map_err(|error| {
+            let problems: Vec<_> = error.problems.iter().map(ToString::to_string).collect();
+            problems.join("; ")
+        })
+    };
+    host::helper::serve(read).map_err(Failure::usage)
+}
+
+fn charge(config: &Config) -> Charge {
+    let rules = config.intercept.rules(&config.mesh.direct).unwrap_or_default();
+    Charge { rules, capture: config.overhear.interface.clone() }
+}
+
+/// Gives up all rights but those that the daemon needs for its work, for good, and logs what was skipped. Call it before
+/// a second thread starts.
+pub fn confine(config: &Config, given: &Given) -> InForce {
+    if let Place::Dir(dir) = &config.store.place {
+        prepare(dir);
+    }
+    impose(places(config, given))
+}
+
+/// As [`confine`], for the far end of an uplink.
+pub fn confine_far(place: &Place, ca: Option<&Path>) -> InForce {
+    let mut places = Places { read: read(ca), ..Places::default() };
+    if let Place::Dir(dir) = place {
+        places.write.push(dir.clone());
+    }
+    impose(places)
+}
+
+fn impose(places: Places) -> InForce {
+    let limits = Limits { keeps: CapabilitySet::empty(), may_execute: false, places };
+    let in_force = limits.impose();
+    for sentence in &in_force.skipped {
+        tracing::warn!("not limited: {sentence}");
+    }
+    tracing::info!(
+        capabilities = ?in_force.capabilities,
+        no_new_privileges = in_force.no_new_privileges,
+        seccomp = in_force.seccomp,
+        landlock = in_force.landlock,
+        "rights are limited"
+    );
+    in_force
+}
+
+fn places(config: &Config, given: &Given) -> Places {
+    let file = given.file.as_deref().unwrap_or(Path::new(crate::config::FILE_DEFAULT));
+    // A reload reads it again, and it may be a link; `classes.d` is beside it.
+    let mut read = read(Some(file));
+    read.extend(config.mesh.key_file.iter().flat_map(|it| around(it)));
+    let mut places = Places { read, ..Places::default() };
+    if let Place::Dir(dir) = &config.store.place {
+        places.write.push(dir.clone());
+    }
+    places.sockets.extend(config.control.parent().map(Path::to_owned));
+    places
+}
+
+/// What is read by every process of ours, and one more file.
+fn read(file: Option<&Path>) -> Vec<PathBuf> {
+    let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
+    let links = LINKS.iter().map(Path::new).chain(named.as_deref()).chain(file);
+    READ.iter().map(PathBuf::from).chain(links.flat_map(around)).collect()
+}
+
+/// The directory of a file, and the directory of what it is a link to.
+fn around(file: &Path) -> Vec<PathBuf> {
+    let parent = |path: &Path| match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Some(PathBuf::from(".")),
+        // Never the root: that would be everything.
+        Some(parent) if parent == Path::new("/") => Some(path.to_owned()),
+        parent => parent.map(Path::to_owned),
+    };
+    let target = std::fs::canonicalize(file).ok();
+    parent(file).into_iter().chain(target.as_deref().and_then(parent)).collect()
+}
+
+/// Creates the store's directory, as the store itself would: only what exists can be permitted. If that fails, the store
+/// says why.
+fn prepare(dir: &Path) {
+    if let Some(parent) = dir.parent() {
+        let _ = std::fs::create_dir_all(parent);
+    }
+    let _ = std::fs::DirBuilder::new().mode(0o700).create(dir);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load_text;
+
+    #[test]
+    fn the_daemon_writes_to_the_store_and_the_control_directory_alone() {
+        let text = "control = \"/run/x/control.sock\"\n[store]\npath = \"/var/cache/x\"";
+        let config = load_text(text).expect("a right file");
+        let given = Given { file: Some("/srv/x/hearsay.toml".into()), ..Given::default() };
+        let places = places(&config, &given);
+        assert_eq!(places.write, [Path::new("/var/cache/x")]);
+        assert_eq!(places.sockets, [Path::new("/run/x")]);
+        assert!(places.execute.is_empty());
+        assert!(places.read.contains(&"/srv/x".into()) && places.read.contains(&"/etc".into()));
+        assert!(!places.read.contains(&"/".into()));
+        let memory = load_text("[store]\npath = \"memory\"").expect("a right file");
+        assert!(super::places(&memory, &given).write.is_empty());
+    }
+
+    #[test]
+    fn a_file_in_the_root_does_not_permit_the_root() {
+        assert_eq!(around(Path::new("/no-such-file")), [Path::new("/no-such-file")]);
+        assert_eq!(around(Path::new("no-such-file")), [Path::new(".")]);
+    }
+
+    #[test]
+    fn the_helper_may_do_what_the_configuration_says() {
+        let text = "[intercept]\ninterfaces = [\"lan0\"]\nport = 7\nports = [80, 81]\n[mesh]\n\
+                    interfaces = [\"wl0\"]\ndirect = [\"10.0.0.0/8\"]\n[overhear]\nmode = \"sniff\"\ninterface = \"mon0\"";
+        let charge = charge(&load_text(text).expect("a right file"));
+        assert_eq!(
+            (&charge.rules.interfaces[..], charge.rules.listen_port),
+            (&["lan0".to_owned()][..], 7)
+        );
+        assert_eq!((&charge.rules.ports[..], charge.rules.direct.len()), (&[80, 81][..], 1));
+        assert_eq!(charge.capture.as_deref(), Some("mon0"));
+        assert!(super::charge(&load_text("").expect("a right file")).rules.interfaces.is_empty());
+    }
+}
