@@ -27,9 +27,11 @@ impl Intruder {
     pub fn into(process: u32) -> Self {
         let process = Pid::from_raw(process.cast_signed());
         wait_for("the process to be in a call of the kernel", || {
-            ptrace::attach(process).expect("the right to trace it");
+            // Unlike attaching, this leaves no signal behind that would stop the process later.
+            ptrace::seize(process, ptrace::Options::empty()).expect("the right to trace it");
+            ptrace::interrupt(process).expect("it can be stopped");
             let stopped = waitpid(process, None).expect("it stops");
-            assert!(matches!(stopped, WaitStatus::Stopped(..)), "{stopped:?}");
+            assert!(matches!(stopped, WaitStatus::PtraceEvent(..)), "{stopped:?}");
             let registers = ptrace::getregs(process).expect("its registers");
             let before = registers.rip.wrapping_sub(2);
             let code = ptrace::read(process, before as *mut _).unwrap_or(0);
@@ -102,13 +104,13 @@ impl Intruder {
         self.call(libc::SYS_openat, &[here, path, u64::from(flags.cast_unsigned()), 0o600])
     }
 
-    /// Asks for all capabilities (capset(2), version 3).
+    /// Asks for the capabilities of the helper (capset(2), version 3).
     pub fn take_capabilities(&mut self) -> i64 {
         let header = self.put(&[0x2008_0522_u32.to_ne_bytes(), [0; 4]].concat());
-        // Effective, permitted and inheritable, each in two halves; the kernel has 41 of them.
-        let (low, high) = (u32::MAX.to_ne_bytes(), 0x1ff_u32.to_ne_bytes());
-        let all = self.put(&[low, low, [0; 4], high, high, [0; 4]].concat());
-        self.call(libc::SYS_capset, &[header, all])
+        // CAP_NET_ADMIN is 12, CAP_NET_RAW 13. Effective, permitted and inheritable ones, in two halves.
+        let both = (1_u32 << 12 | 1 << 13).to_ne_bytes();
+        let sets = self.put(&[both, both, [0; 4], [0; 4], [0; 4], [0; 4]].concat());
+        self.call(libc::SYS_capset, &[header, sets])
     }
 }
 
