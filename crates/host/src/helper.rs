@@ -35,6 +35,9 @@ pub use serve::{Charge, serve};
 /// How long an answer may take: `nft` is slow on a busy router.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How often its exit status is looked for, at intervals of 10 ms.
+const REAPED_WITHIN: u32 = 500;
+
 /// Why the helper did not do something.
 #[derive(Debug, Error)]
 pub enum HelperError {
@@ -132,7 +135,13 @@ impl Helper {
                 break;
             }
         }
-        running.end();
+        // Its socket closes a moment before its exit status can be taken, and until then it is a zombie.
+        for _ in 0..REAPED_WITHIN {
+            if running.end() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// Sets the rules of the configuration, with these interfaces as those that lead out.
@@ -303,10 +312,10 @@ impl Running {
         HelperError::Ended
     }
 
-    /// Notes that it has ended, and takes its exit status, so that no zombie stays.
-    fn end(&self) {
+    /// Notes that it has ended; whether its exit status could be taken.
+    fn end(&self) -> bool {
         self.has_ended.store(true, Ordering::Relaxed);
-        let _ = locked(&self.child).try_wait();
+        matches!(locked(&self.child).try_wait(), Ok(Some(_)) | Err(_))
     }
 }
 
