@@ -112,93 +112,115 @@ fn every_thread_has_few_rights_and_the_helper_has_two() {
     });
 }
 
-/// What becomes of an attempt in each of two processes: the daemon, and one with all rights of this test.
+/// What an intruder tries in a process, and what the kernel answers.
+#[cfg(target_arch = "x86_64")]
+struct Attempts {
+    elsewhere: i64,
+    overwrite: i64,
+    packets: i64,
+    new_user: i64,
+    capabilities: i64,
+    execute: i64,
+}
+
+/// The attempts that the daemon's limits are for; the last one ends a process that succeeds.
+#[cfg(target_arch = "x86_64")]
+fn attempt(it: &mut intruder::Intruder, outside: &World) -> Attempts {
+    use nix::libc;
+
+    let packets = [libc::AF_PACKET, libc::SOCK_RAW, 0].map(|it| it as u64);
+    Attempts {
+        elsewhere: it.open(&outside.path("new"), libc::O_CREAT | libc::O_WRONLY),
+        overwrite: it.open(&outside.path("precious"), libc::O_WRONLY),
+        packets: it.call(libc::SYS_socket, &packets),
+        new_user: it.call(libc::SYS_unshare, &[libc::CLONE_NEWUSER as u64]),
+        capabilities: it.take_capabilities(),
+        execute: it.execute("/bin/true"),
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn the_running_daemon_cannot_execute_write_elsewhere_or_regain_a_capability() {
     use intruder::Intruder;
     use nix::libc::{self, EACCES, EPERM};
 
-    network::inside(
-        "the_running_daemon_cannot_execute_write_elsewhere_or_regain_a_capability",
-        || {
-            let world = World::new();
-            let nginx = Nginx::start_in(&world, ORIGIN, "");
-            nginx.put("file", b"hello");
-            let hearsay = Hearsay::start_with(&world, &INTERCEPT);
-            let limits = rights(&hearsay);
-            if limits["seccomp"] != true || limits["landlock"] != true {
-                let test =
-                    "the_running_daemon_cannot_execute_write_elsewhere_or_regain_a_capability";
-                return skipped(test, &format!("this kernel lacks limits: {limits}"));
-            }
-            let outside = World::new();
-            let precious = outside.write("precious", b"precious");
+    const NAME: &str = "the_running_daemon_cannot_execute_write_elsewhere_or_regain_a_capability";
+    network::inside(NAME, || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        let limits = rights(&hearsay);
+        if limits["seccomp"] != true || limits["landlock"] != true {
+            return skipped(NAME, &format!("this kernel lacks limits: {limits}"));
+        }
+        let outside = World::new();
+        let precious = outside.write("precious", b"precious");
+
+        // All of it succeeds in a process with the rights of this test.
+        let mut plain = Process(Command::new("sleep").arg("1000").spawn().expect("sleep"));
+        let it = attempt(&mut Intruder::into(plain.id()), &outside);
+        assert!(it.elsewhere >= 0 && it.overwrite >= 0 && it.packets >= 0);
+        assert_eq!((it.new_user, it.capabilities, it.execute), (0, 0, 0));
+        plain.kill();
+        fs::remove_file(outside.path("new")).expect("it was made");
+
+        let helper = helper(&hearsay);
+        {
+            // Landlock's error, and the others'.
+            let (elsewhere, forbidden) = (-i64::from(EACCES), -i64::from(EPERM));
+            let mut intruder = Intruder::into(hearsay.id());
+            let it = attempt(&mut intruder, &outside);
+            assert_eq!((it.elsewhere, it.overwrite), (elsewhere, elsewhere));
+            assert_eq!(
+                (it.packets, it.new_user, it.capabilities, it.execute),
+                (forbidden, forbidden, forbidden, forbidden)
+            );
+            assert_eq!(intruder.open(&precious, libc::O_RDONLY), elsewhere);
             let create = libc::O_CREAT | libc::O_WRONLY;
-            let refused = |errno: i32| -i64::from(errno);
-            // Landlock's errors, and the others'.
-            let (elsewhere, forbidden) = (refused(EACCES), refused(EPERM));
-            let packets = [libc::AF_PACKET, libc::SOCK_RAW, 0].map(|it| it as u64);
-            let new_user = [libc::CLONE_NEWUSER as u64];
-
-            let mut plain = Process(Command::new("sleep").arg("1000").spawn().expect("sleep"));
-            {
-                let mut it = Intruder::into(plain.id());
-                assert!(it.open(&outside.path("new"), create) >= 0);
-                assert!(it.open(&precious, libc::O_WRONLY) >= 0);
-                assert!(it.call(libc::SYS_socket, &packets) >= 0);
-                assert_eq!(it.call(libc::SYS_unshare, &new_user), 0);
-                assert_eq!(it.take_capabilities(), 0);
-                assert_eq!(it.execute("/bin/true"), 0);
+            assert!(intruder.open(&hearsay.store().join("own"), create) >= 0, "its own place");
+            assert!(intruder.open(Path::new("/etc/hosts"), libc::O_RDONLY) >= 0);
+            let is_complete = limits["skipped"].as_array().is_some_and(Vec::is_empty);
+            for (call, args, answer) in other_ways(&mut intruder, helper, is_complete) {
+                assert_eq!(intruder.call(call, &args), answer, "call {call}");
             }
-            plain.kill();
-            assert!(outside.path("new").exists());
-            fs::remove_file(outside.path("new")).expect("it is there");
+        }
+        assert!(!outside.path("new").exists() && hearsay.store().join("own").exists());
+        // And it goes on with its work.
+        assert_eq!(get("http://origin.test/file").expect(200).text(), "hello");
+        assert_eq!(get("http://origin.test/file").expect_hit().text(), "hello");
+        assert!(is_alive(helper));
+    });
+}
 
-            let victim = helper(&hearsay);
-            {
-                let mut it = Intruder::into(hearsay.id());
-                assert_eq!(it.execute("/bin/true"), forbidden);
-                let empty = it.text("");
-                let flags = libc::AT_EMPTY_PATH as u64;
-                assert_eq!(it.call(libc::SYS_execveat, &[0, empty, 0, 0, flags]), forbidden);
-                assert_eq!(it.open(&outside.path("new"), create), elsewhere);
-                assert_eq!(it.open(&precious, libc::O_WRONLY), elsewhere);
-                assert_eq!(it.open(&precious, libc::O_RDONLY), elsewhere);
-                assert!(it.open(&hearsay.store().join("own"), create) >= 0, "the store is its own");
-                assert!(it.open(Path::new("/etc/hosts"), libc::O_RDONLY) >= 0);
-                assert_eq!(it.take_capabilities(), forbidden);
-                assert_eq!(it.call(libc::SYS_socket, &packets), forbidden);
-                assert_eq!(it.call(libc::SYS_unshare, &new_user), forbidden);
-                let clone = [(libc::CLONE_NEWUSER | libc::SIGCHLD) as u64];
-                assert_eq!(it.call(libc::SYS_clone, &clone), forbidden);
-                assert_eq!(it.call(libc::SYS_clone3, &[0, 64]), refused(libc::ENOSYS));
-                assert_eq!(
-                    it.call(libc::SYS_ptrace, &[libc::PTRACE_ATTACH.into(), victim]),
-                    forbidden
-                );
-                let tmpfs = it.text("tmpfs");
-                let place = it.text("/run");
-                assert_eq!(it.call(libc::SYS_mount, &[tmpfs, place, tmpfs, 0, 0]), forbidden);
-                assert_eq!(it.call(libc::SYS_bpf, &[0, 0, 0]), forbidden);
-                assert_eq!(it.call(libc::SYS_keyctl, &[0, 0, 0]), forbidden);
-                assert_eq!(it.call(libc::SYS_finit_module, &[0, empty, 0]), forbidden);
-                if limits["skipped"].as_array().is_some_and(Vec::is_empty) {
-                    let kill = [victim, libc::SIGKILL as u64];
-                    assert_eq!(
-                        it.call(libc::SYS_kill, &kill),
-                        forbidden,
-                        "the helper is out of reach"
-                    );
-                }
-            }
-            assert!(!outside.path("new").exists() && hearsay.store().join("own").exists());
-            // And it goes on with its work.
-            assert_eq!(get("http://origin.test/file").expect(200).text(), "hello");
-            assert_eq!(get("http://origin.test/file").expect_hit().text(), "hello");
-            assert!(is_alive(victim));
-        },
-    );
+/// Further calls with their arguments, and the errors that they get.
+#[cfg(target_arch = "x86_64")]
+fn other_ways(
+    it: &mut intruder::Intruder,
+    helper: u64,
+    is_complete: bool,
+) -> Vec<(nix::libc::c_long, Vec<u64>, i64)> {
+    use nix::libc::*;
+
+    let (empty, tmpfs, place) = (it.text(""), it.text("tmpfs"), it.text("/run"));
+    let forbidden = -i64::from(EPERM);
+    let mut ways = vec![
+        (SYS_execveat, vec![0, empty, 0, 0, AT_EMPTY_PATH as u64], forbidden),
+        (SYS_clone, vec![(CLONE_NEWUSER | SIGCHLD) as u64], forbidden),
+        (SYS_clone3, vec![0, 64], -i64::from(ENOSYS)),
+        (SYS_ptrace, vec![PTRACE_ATTACH.into(), helper], forbidden),
+        (SYS_mount, vec![tmpfs, place, tmpfs, 0, 0], forbidden),
+        (SYS_bpf, vec![0, 0, 0], forbidden),
+        (SYS_keyctl, vec![0, 0, 0], forbidden),
+        (SYS_finit_module, vec![0, empty, 0], forbidden),
+    ];
+    if is_complete {
+        ways.push((SYS_kill, vec![helper, SIGKILL as u64], forbidden));
+    } else {
+        skipped("that the helper is out of reach of signals", "landlock is older than Linux 6.12");
+    }
+    ways
 }
 
 #[test]
@@ -226,7 +248,7 @@ fn a_daemon_whose_helper_is_killed_serves_on_and_says_so() {
         signal(process, "KILL");
         wait_until("the daemon to notice", || rights(&hearsay)["helper"] == false);
         assert!(!is_alive(process));
-        assert!(!Path::new(&format!("/proc/{process}")).exists(), "a zombie stays");
+        wait_until("no zombie to stay", || !Path::new(&format!("/proc/{process}")).exists());
         wait_until("the log to say so", || hearsay.log().contains("the helper process has ended"));
         assert_eq!(metric(&hearsay, "hearsay_helper_up"), "0");
         let page = String::from_utf8_lossy(&hearsay.command(&["status"]).stdout).into_owned();
