@@ -8,7 +8,7 @@ use crate::config::{Config, Given, Place};
 use crate::exit::Failure;
 use crate::status::Rights;
 use host::helper::{Charge, Helper};
-use host::rights::{InForce, Limits, NETWORK, Places, has_any};
+use host::rights::{InForce, Limits, NETWORK, Places, has_any, may_bind_without};
 use rustix::thread::CapabilitySet;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,15 @@ pub fn confine(config: &Config, given: &Given) -> InForce {
     if let Place::Dir(dir) = &config.store.place {
         prepare(dir);
     }
-    impose(places(config, given))
+    let needs_raw = !config.mesh.interfaces.is_empty() && !may_bind_without();
+    let keeps = if needs_raw { CapabilitySet::NET_RAW } else { CapabilitySet::empty() };
+    let mut in_force = impose(keeps, places(config, given));
+    if needs_raw {
+        let sentence = "CAP_NET_RAW is kept: before Linux 5.7 it takes this to bind sockets to the mesh's interfaces";
+        tracing::warn!("not limited: {sentence}");
+        in_force.skipped.push(sentence.to_owned());
+    }
+    in_force
 }
 
 /// As [`confine`], for the far end of an uplink.
@@ -96,11 +104,11 @@ pub fn confine_far(place: &Place, ca: Option<&Path>) -> InForce {
     if let Place::Dir(dir) = place {
         places.write.push(dir.clone());
     }
-    impose(places)
+    impose(CapabilitySet::empty(), places)
 }
 
-fn impose(places: Places) -> InForce {
-    let limits = Limits { keeps: CapabilitySet::empty(), may_execute: false, places };
+fn impose(keeps: CapabilitySet, places: Places) -> InForce {
+    let limits = Limits { keeps, may_execute: false, places };
     let in_force = limits.impose();
     for sentence in &in_force.skipped {
         tracing::warn!("not limited: {sentence}");

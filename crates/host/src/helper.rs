@@ -33,7 +33,16 @@ use message::{Answer, Outcome, Request};
 pub use serve::{Charge, serve};
 
 /// How long an answer may take: `nft` is slow on a busy router.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One request is under way at a time.
+#[derive(Debug, Default)]
+struct Turn {
+    /// The number of the last request.
+    number: u32,
+    /// It was not answered in time. Until it is, nothing is asked: each caller would wait as long.
+    is_late: bool,
+}
 
 /// How often its exit status is looked for, at intervals of 10 ms.
 const REAPED_WITHIN: u32 = 500;
@@ -68,8 +77,7 @@ pub struct Helper(Result<Arc<Running>, &'static str>);
 struct Running {
     socket: OwnedFd,
     child: Mutex<Child>,
-    /// The number of the last request; one request is under way at a time.
-    number: Mutex<u32>,
+    turn: Mutex<Turn>,
     has_ended: AtomicBool,
 }
 
@@ -99,8 +107,9 @@ impl Helper {
             .stdin(Stdio::from(theirs))
             .process_group(0)
             .spawn()?;
-        let (child, number, has_ended) = (Mutex::new(child), Mutex::new(0), AtomicBool::new(false));
-        Ok(Self(Ok(Arc::new(Running { socket: ours, child, number, has_ended }))))
+        let (child, turn, has_ended) =
+            (Mutex::new(child), Mutex::default(), AtomicBool::new(false));
+        Ok(Self(Ok(Arc::new(Running { socket: ours, child, turn, has_ended }))))
     }
 
     /// Whether there is one, and it runs; `None` if there never was one.
@@ -259,25 +268,21 @@ impl Running {
         request: &Request,
         passed: Option<&OwnedFd>,
     ) -> Result<(Answer, Option<OwnedFd>), HelperError> {
-        let mut number = locked(&self.number);
-        *number = number.wrapping_add(1);
-        let sent = message::send(&self.socket, &request.encode(*number), passed);
+        let turn = &mut *locked(&self.turn);
+        if turn.is_late {
+            // The late answer is for nobody.
+            self.receive(Duration::ZERO)?;
+            turn.is_late = false;
+        }
+        turn.number = turn.number.wrapping_add(1);
+        let sent = message::send(&self.socket, &request.encode(turn.number), passed);
         sent.map_err(|error| self.lost(error))?;
         let begun = Instant::now();
         loop {
-            self.wait(begun)?;
-            let mut bytes = [0; message::ANSWER_BYTES];
-            let (length, socket) = match message::receive(&self.socket, &mut bytes) {
-                Err(Errno::AGAIN) => continue,
-                received => received.map_err(|error| self.lost(error))?,
-            };
-            if length == 0 {
-                return Err(self.lost(Errno::CONNRESET));
-            }
-            // An answer to an earlier request came too late for its caller.
-            let Some(answer) = Answer::decode(&bytes).filter(|it| it.number == *number) else {
-                continue;
-            };
+            let received = self.receive(PATIENCE.saturating_sub(begun.elapsed()));
+            turn.is_late = matches!(received, Err(HelperError::Silent));
+            let (answer, socket) = received?;
+            let Some(answer) = answer.filter(|it| it.number == turn.number) else { continue };
             return match answer.outcome {
                 Outcome::Done => Ok((answer, socket)),
                 Outcome::Refused => Err(HelperError::Refused(answer.lines.join("; "))),
@@ -288,18 +293,24 @@ impl Running {
         }
     }
 
-    /// Waits for a packet, up to [`PATIENCE`] since `begun`.
-    fn wait(&self, begun: Instant) -> Result<(), HelperError> {
-        loop {
-            let left = PATIENCE.saturating_sub(begun.elapsed());
-            let left =
-                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&left)) {
-                Err(Errno::INTR) => {}
-                Ok(0) => return Err(HelperError::Silent),
-                Ok(_) => return Ok(()),
-                Err(error) => return Err(self.lost(error)),
-            }
+    /// The next packet, and the descriptor with it; `None` for a packet that is no answer.
+    fn receive(
+        &self,
+        patience: Duration,
+    ) -> Result<(Option<Answer>, Option<OwnedFd>), HelperError> {
+        let (seconds, nanos) = (patience.as_secs() as i64, patience.subsec_nanos().into());
+        let patience = Timespec { tv_sec: seconds, tv_nsec: nanos };
+        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&patience)) {
+            // A signal: the caller's time is not over, and it asks again.
+            Err(Errno::INTR) => return Ok((None, None)),
+            Ok(0) => return Err(HelperError::Silent),
+            ready => ready.map_err(|error| self.lost(error))?,
+        };
+        let mut bytes = [0; message::ANSWER_BYTES];
+        match message::receive(&self.socket, &mut bytes) {
+            Ok((0, _)) => Err(self.lost(Errno::CONNRESET)),
+            Ok((_, socket)) => Ok((Answer::decode(&bytes), socket)),
+            Err(error) => Err(self.lost(error)),
         }
     }
 

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use rustix::thread::{CapabilitySet, set_no_new_privs};
 use serde::{Deserialize, Serialize};
 
-pub use capabilities::{NETWORK, has_any};
+pub use capabilities::{NETWORK, has_any, may_bind_without};
 
 /// What a process may still do.
 #[derive(Clone, Debug)]

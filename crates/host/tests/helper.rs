@@ -196,6 +196,31 @@ fn calls_fail_at_once_when_it_is_gone() {
 }
 
 #[test]
+fn only_the_first_call_waits_for_one_that_is_silent() {
+    inside("only_the_first_call_waits_for_one_that_is_silent", "nft list tables", || {
+        prepare("lan0");
+        let helper = start();
+        helper.apply(&words(&["wan0"])).expect("rules");
+        let process = helper.process().expect("it runs");
+        sh(&format!("kill -s STOP {process}"));
+        assert!(matches!(helper.forwarded(), Err(HelperError::Silent)));
+        let begun = Instant::now();
+        for _ in 0..100 {
+            assert!(matches!(helper.forwarded(), Err(HelperError::Silent)));
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "each call waits");
+        sh(&format!("kill -s CONT {process}"));
+        let begun = Instant::now();
+        while helper.forwarded().is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it stays silent");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(helper.works(), Some(true));
+        helper.remove().expect("no rules");
+    });
+}
+
+#[test]
 fn without_a_helper_the_reason_is_told() {
     let helper = Helper::none("no rights");
     assert_eq!((helper.works(), helper.process()), (None, None));

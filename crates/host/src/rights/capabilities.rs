@@ -6,6 +6,9 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities,
 };
 
+use socket2::{Domain, Socket, Type};
+use std::io::ErrorKind;
+
 use super::InForce;
 
 /// The capabilities that the daemon's network needs: rules, options of sockets, and packet sockets.
@@ -15,6 +18,21 @@ pub const NETWORK: CapabilitySet = CapabilitySet::NET_ADMIN.union(CapabilitySet:
 #[must_use]
 pub fn has_any(wanted: CapabilitySet) -> bool {
     capabilities(None).is_ok_and(|held| held.effective.intersects(wanted))
+}
+
+/// Whether this kernel lets a process without capabilities bind a socket to an interface, as Linux does since 5.7. Tried
+/// on a thread that gives all of them up, and ends.
+#[must_use]
+pub fn may_bind_without() -> bool {
+    let try_it = || {
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, sets)?;
+        Socket::new(Domain::IPV4, Type::DGRAM, None)?.bind_device(Some(b"lo"))
+    };
+    let denied = ErrorKind::PermissionDenied;
+    let tried = std::thread::spawn(try_it).join();
+    !matches!(tried, Ok(Err(error)) if error.kind() == denied)
 }
 
 /// Keeps the wanted capabilities among those that the thread has, and leaves them to programs that it executes.
