@@ -2,6 +2,7 @@
 
 use crate::config::{Config, Place};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
+use crate::doctor::View;
 use crate::driver::Driver;
 use crate::identity::Identity;
 use crate::keeper::Keeper;
@@ -9,7 +10,8 @@ use crate::ledger::LedgerPage;
 use crate::overhear::Heard;
 use crate::publish::{PublishedLine, Publishes, UNLISTED};
 use crate::status::{
-    Clients, Intercept, Mesh, Overhear, PeerLine, Process, Route, Status, Store, StoreKind,
+    Clients, Finding, Intercept, Mesh, Overhear, PeerLine, Process, Route, SelfTest, Status, Store,
+    StoreKind,
 };
 use crate::uplink::Uplink;
 use host::datagrams::Datagrams;
@@ -17,6 +19,7 @@ use host::intercept::missing_interfaces;
 use hyper::body::Incoming;
 use node::{Audience, PutError, Record, RouteTable, Row, Target};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Instant, SystemTime};
@@ -39,6 +42,7 @@ pub struct Observer {
     /// Why the identity is a temporary one, if it is.
     is_temporary: RefCell<Option<String>>,
     heard: RefCell<Option<Heard>>,
+    tested: RefCell<BTreeMap<String, SelfTest>>,
     ledger: Rc<Keeper>,
 }
 
@@ -56,8 +60,19 @@ impl Observer {
         let (config, intercept) = (RefCell::new(config.clone()), RefCell::default());
         let (routes, is_temporary, heard) =
             (RefCell::default(), RefCell::default(), RefCell::default());
-        let started = Instant::now();
-        Self { driver, config, started, addresses, intercept, routes, is_temporary, heard, ledger }
+        let (started, tested) = (Instant::now(), RefCell::default());
+        Self {
+            driver,
+            config,
+            started,
+            addresses,
+            intercept,
+            routes,
+            is_temporary,
+            heard,
+            tested,
+            ledger,
+        }
     }
 
     /// Notes that the settings changed.
@@ -79,6 +94,20 @@ impl Observer {
     /// Notes the capture, or why it could not be opened; `None` if overhearing is off.
     pub fn hears(&self, heard: Option<Heard>) {
         *self.heard.borrow_mut() = heard;
+    }
+
+    /// Notes what the daemon's own checks found.
+    pub fn tested(&self, found: Vec<Finding>) {
+        let named = |it: Finding| (it.check.name().to_owned(), it.into());
+        *self.tested.borrow_mut() = found.into_iter().map(named).collect();
+    }
+
+    /// What is known before the daemon's own checks look.
+    pub fn view(&self) -> View {
+        let (config, status) = (self.config.borrow().clone(), self.status());
+        let out = status.intercept.out.clone();
+        let (peers, process) = (self.peers(), Some(std::process::id()));
+        View { config, status: Some(status), peers, process, out, is_daemon: true }
     }
 
     fn overhear(&self) -> Option<Overhear> {
@@ -184,6 +213,7 @@ impl Observed for Observer {
             classes: now.classes,
             wire: now.wire,
             forwarded: now.forwarded,
+            selftest: self.tested.borrow().clone(),
             report,
         }
     }
