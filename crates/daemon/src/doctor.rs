@@ -117,6 +117,12 @@ fn say(found: &[Finding], json: bool) {
     found.iter().for_each(|it| print!("{}", page::lines(it, style)));
 }
 
+/// An error in words, without the number that follows them.
+fn words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 /// The process that listens on a control socket; `None` if it cannot be seen from here.
 fn process_at(path: &PathBuf) -> Option<u32> {
     let stream = UnixStream::connect(path).ok()?;

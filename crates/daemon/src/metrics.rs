@@ -134,7 +134,7 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
         ("class", || vec![("NAME", "The content class; `other` is what no class has.")]);
     let with: Label = ("with", || With::all().map(|it| (it.name(), it.help())).collect());
     let kind: Label = ("kind", || Forwarded::all().map(|it| (it.name(), it.help())).collect());
-    let check: Label = ("check", || Check::all().map(|it| (it.name(), it.help())).collect());
+    let check: Label = ("check", || Check::OWN.map(|it| (it.name(), it.help())).into());
     let report = &status.report;
     let not_stored = NotStored::ALL.map(|it| (it.name(), report.not_stored.get(it)));
     let not_stored = not_stored.iter().map(|(name, it)| (*name, it));

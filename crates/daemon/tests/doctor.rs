@@ -7,12 +7,13 @@
 mod world;
 
 use std::net::{TcpListener, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
 use serde_json::Value;
 use world::network::{self, ORIGIN, there};
+use world::schema::check_schema;
 use world::{Hearsay, Nginx, Script, World, row, sh, skipped, wait_until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_hearsay");
@@ -108,18 +109,29 @@ fn resolve() {
     });
 }
 
-fn doctor_by(
-    control: &std::path::Path,
+/// The exit code and the output of the doctor; these words start the program.
+fn doctor_as(
+    words: &[&str],
+    control: &Path,
     args: &[&str],
     certificates: Option<PathBuf>,
 ) -> (Option<i32>, String) {
-    let mut command = Command::new(BINARY);
-    command.arg("--control").arg(control).arg("doctor").args(args).stdin(Stdio::null());
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg("--control").arg(control).arg("doctor").args(args);
+    command.stdin(Stdio::null());
     if let Some(file) = certificates {
         command.env("SSL_CERT_FILE", file);
     }
     let output = command.output().expect("the program starts");
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn doctor_by(
+    control: &Path,
+    args: &[&str],
+    certificates: Option<PathBuf>,
+) -> (Option<i32>, String) {
+    doctor_as(&[BINARY], control, args, certificates)
 }
 
 /// Asks about a daemon.
@@ -165,6 +177,23 @@ fn on_a_sound_router_nothing_is_broken_and_nothing_is_left_behind() {
         assert!(said.is("clock", "fine").0.contains(UPSTREAM), "{}", said.json);
         assert!(said.is("daemon", "fine").0.contains(&format!("process {}", hearsay.id())));
         assert_eq!(said.json["checks"].as_array().expect("a list").len(), 19);
+        let schema = include_str!("../../../docs/schema/doctor-1.json");
+        let schema: Value = serde_json::from_str(schema).expect("JSON");
+        check_schema(&schema, &schema, &said.json, "page");
+
+        // What a killed one left is removed. Without rights, what cannot be looked at is said, and is not broken.
+        sh("ip netns add hearsay-doctor; ip link add hsdoc0 type veth peer name eth0 netns hearsay-doctor
+            nft add table ip hearsay_doctor; nft add rule inet hearsay intercept iifname hsdoc0 accept");
+        let again = doctor(&hearsay, Some(sound.certificates()));
+        assert_eq!((again.code, kernel()), (Some(0), before), "{}", again.json);
+        let words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", BINARY];
+        let (code, text) =
+            doctor_as(&words, hearsay.control(), &["--json"], Some(sound.certificates()));
+        let bare = Said { code, json: serde_json::from_str(&text).expect("JSON") };
+        assert_eq!((bare.code, &bare.json["verdict"]), (Some(2), &"unknown".into()), "{text}");
+        for check in ["rules", "ipv4", "ipv6", "offload"] {
+            assert!(bare.is(check, "unknown").1.contains("as root"), "{text}");
+        }
 
         // For people: every check in a line, and no line is too long.
         let (code, page) = doctor_by(hearsay.control(), &[], Some(sound.certificates()));
@@ -187,6 +216,12 @@ fn on_a_sound_router_nothing_is_broken_and_nothing_is_left_behind() {
         wait_until("the first round", || metric("disk") == Some(1));
         assert_eq!((metric("rules"), metric("dns"), metric("ipv4")), (Some(1), Some(1), None));
         assert_eq!((metric("peers"), metric("rights")), (None, Some(1)));
+        let own = hearsay.status()["selftest"].as_object().expect("by check").clone();
+        assert!(
+            own.keys()
+                .all(|name| !["daemon", "ports", "ipv4", "ipv6", "upstream"].contains(&&**name))
+        );
+        assert_eq!(own.len(), 14, "{own:?}");
     });
 }
 

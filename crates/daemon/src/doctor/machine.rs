@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use wire::Date;
 
 use super::view::View;
+use super::words;
 use crate::entropy;
 use crate::status::{Check, Finding};
 use crate::term;
@@ -89,7 +90,7 @@ pub fn disk(view: &View) -> Finding {
         Ok(disk) => judge_disk(&path, &disk, view.store_bytes(), trouble),
         Err(error) => {
             let next = "look as the daemon's user or as root";
-            Finding::unknown(Check::Disk, format!("{}: {error}", path.display()), next)
+            Finding::unknown(Check::Disk, format!("{}: {}", path.display(), words(&error)), next)
         }
     }
 }

@@ -7,6 +7,7 @@ use host::routing::devices;
 use node::Refused;
 
 use super::view::View;
+use super::words;
 use crate::status::{Check, Finding, PeerLine, Route, Status};
 use crate::term;
 
@@ -79,9 +80,7 @@ pub fn peers(view: &View) -> Finding {
     let probe = |address: IpAddr, port| {
         let address = SocketAddr::new(address, port);
         (!view.is_daemon).then(|| {
-            TcpStream::connect_timeout(&address, DIAL_MAX)
-                .map(drop)
-                .map_err(|error| error.to_string())
+            TcpStream::connect_timeout(&address, DIAL_MAX).map(drop).map_err(|error| words(&error))
         })
     };
     judge_peers(status, &view.peers, &probe)

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::machine::Theirs;
 use super::view::View;
+use super::words;
 use crate::entropy;
 use crate::status::{Check, Finding, UplinkLine};
 
@@ -41,8 +42,7 @@ pub fn dns() -> Finding {
         // As the C library does.
         servers.push(IpAddr::from([127, 0, 0, 1]));
     }
-    let ask =
-        |server| (server, ask(SocketAddr::new(server, 53)).map_err(|error| error.to_string()));
+    let ask = |server| (server, ask(SocketAddr::new(server, 53)).map_err(|error| words(&error)));
     judge_dns(&servers.into_iter().map(ask).collect::<Vec<_>>())
 }
 
@@ -125,7 +125,7 @@ pub async fn look(view: &View) -> Upstream {
     if !view.asks_origins() {
         return Upstream::default();
     }
-    let date = date().await.map_err(|error| error.to_string());
+    let date = date().await.map_err(|error| words(&error));
     let (tls, roots) = match Tls::new(None) {
         Err(error) => (None, Some(error.to_string())),
         Ok(tls) => (Some(greet(&tls).await), None),
@@ -134,7 +134,7 @@ pub async fn look(view: &View) -> Upstream {
 }
 
 async fn greet(tls: &Tls) -> Result<(), String> {
-    let stream = dial(443).await.map_err(|error| error.to_string())?;
+    let stream = dial(443).await.map_err(|error| words(&error))?;
     tls.greet(UPSTREAM, stream).await
 }
 

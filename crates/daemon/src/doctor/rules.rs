@@ -163,12 +163,12 @@ pub fn judge_offload(tables: &[Flowtable]) -> Finding {
 }
 
 fn unreadable(check: Check, error: &Error) -> Finding {
-    let next = match error {
-        Error::NotPermitted { .. } => AS_ROOT,
-        Error::ProgramMissing { .. } => "install it, then look again",
-        _ => "try the command by hand",
+    let (text, next) = match error {
+        Error::NotPermitted { command } => (format!("`{command}` is not permitted"), AS_ROOT),
+        Error::ProgramMissing { .. } => (error.to_string(), "install it, then look again"),
+        _ => (error.to_string(), "try the command by hand"),
     };
-    Finding::unknown(check, error.to_string(), next)
+    Finding::unknown(check, text, next)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The status as a page for people: first what was saved, then why some responses were not stored, then
 //! the daemon's state.
 
-use super::{Clients, Mesh, Overhear, Status, StoreKind, whence};
+use super::{Clients, Mesh, Overhear, SelfTest, Status, StoreKind, whence};
 use crate::ledger::Summary;
 use crate::term::{self, Style};
 use node::{NotStored, Recent, Report};
+use std::collections::BTreeMap;
 use wire::counters::{Counters, Reason as _};
 
 /// Where the values begin, in columns.
@@ -42,6 +43,7 @@ impl Status {
         if let Some(overhear) = &self.overhear {
             page.overhear(overhear, &self.report);
         }
+        page.selftest(&self.selftest);
         page.recent(&self.report.recent);
         page.text
     }
@@ -227,6 +229,16 @@ impl Page {
             }
             (Some(note), true) => self.row("", std::slice::from_ref(note)),
             (None, true) => {}
+        }
+    }
+
+    /// Which of the daemon's own checks found something broken; nothing if none did.
+    fn selftest(&mut self, checks: &BTreeMap<String, SelfTest>) {
+        let broken = checks.iter().filter(|(_, it)| it.success == Some(0));
+        let broken: Vec<_> = broken.map(|(name, _)| name.as_str()).collect();
+        if !broken.is_empty() {
+            self.row("self-test", &["`hearsay doctor` says what to do".to_owned()]);
+            self.alarm(&format!("broken: {}", broken.join(", ")));
         }
     }
 

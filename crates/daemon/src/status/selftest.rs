@@ -47,6 +47,26 @@ wire::reasons! {
     }
 }
 
+impl Check {
+    /// Those that the daemon makes itself. The others need a namespace, or ask machines beyond this site.
+    pub const OWN: [Self; 14] = [
+        Self::Clock,
+        Self::Disk,
+        Self::Memory,
+        Self::Rules,
+        Self::Interfaces,
+        Self::Offload,
+        Self::Mtu,
+        Self::Forwarding,
+        Self::Route,
+        Self::Peers,
+        Self::Overhearing,
+        Self::Dns,
+        Self::FarEnd,
+        Self::Rights,
+    ];
+}
+
 /// What a check came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
