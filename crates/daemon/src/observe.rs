@@ -2,7 +2,6 @@
 
 use crate::config::{Config, Place};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
-use crate::doctor::View;
 use crate::driver::Driver;
 use crate::identity::Identity;
 use crate::keeper::Keeper;
@@ -102,12 +101,9 @@ impl Observer {
         *self.tested.borrow_mut() = found.into_iter().map(named).collect();
     }
 
-    /// What is known before the daemon's own checks look.
-    pub fn view(&self) -> View {
-        let (config, status) = (self.config.borrow().clone(), self.status());
-        let out = status.intercept.out.clone();
-        let (peers, process) = (self.peers(), Some(std::process::id()));
-        View { config, status: Some(status), peers, process, out, is_daemon: true }
+    /// The settings now.
+    pub fn config(&self) -> Config {
+        self.config.borrow().clone()
     }
 
     fn overhear(&self) -> Option<Overhear> {

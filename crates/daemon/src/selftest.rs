@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::doctor;
+use crate::control::Observed as _;
+use crate::doctor::{self, View};
 use crate::observe::Observer;
 use crate::status::{Finding, Verdict};
 
@@ -24,13 +25,21 @@ pub async fn run(observer: Rc<Observer>) {
     loop {
         tokio::time::sleep(wait).await;
         wait = EVERY;
-        let view = observer.view();
+        let view = view(&observer);
         let Ok(found) = tokio::task::spawn_blocking(move || doctor::own(&view)).await else {
             continue;
         };
         say_changes(&found, &mut before);
         observer.tested(found);
     }
+}
+
+/// What is known before the checks look.
+fn view(observer: &Observer) -> View {
+    let (config, status) = (observer.config(), observer.status());
+    let out = status.intercept.out.clone();
+    let (peers, process) = (observer.peers(), Some(std::process::id()));
+    View { config, status: Some(status), peers, process, out, is_daemon: true }
 }
 
 fn say_changes(found: &[Finding], before: &mut BTreeMap<&'static str, Verdict>) {

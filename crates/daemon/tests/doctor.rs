@@ -183,7 +183,7 @@ fn on_a_sound_router_nothing_is_broken_and_nothing_is_left_behind() {
 
         // What a killed one left is removed. Without rights, what cannot be looked at is said, and is not broken.
         sh("ip netns add hearsay-doctor; ip link add hsdoc0 type veth peer name eth0 netns hearsay-doctor
-            nft add table ip hearsay_doctor; nft add rule inet hearsay intercept iifname hsdoc0 accept");
+            nft add table ip hearsay-doctor; nft add rule inet hearsay intercept iifname hsdoc0 accept");
         let again = doctor(&hearsay, Some(sound.certificates()));
         assert_eq!((again.code, kernel()), (Some(0), before), "{}", again.json);
         let words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", BINARY];

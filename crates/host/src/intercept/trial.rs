@@ -9,7 +9,8 @@
 //! *What it changes, and only while it lasts:* a namespace and a veth; our chain gets a copy of its lines for the veth;
 //! a table of its own turns the daemon's connection to [`ORIGINS`] round to loopback, in the OUTPUT hook, so that
 //! nothing leaves the machine. The addresses are for documentation (RFC 5737, RFC 3849): no network has them.
-//! *What it never does:* change a route, or a rule that others follow. What a killed trial left is removed by the next.
+//! *What it never does:* change a route, or a rule that others follow. What a killed trial left is removed by the next,
+//! but for the empty directory /run/netns, which `ip netns` makes.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -25,9 +26,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use super::{Error, Family, Rules, TABLE_NAME, query, run, words};
 use crate::routing::{Forward, forward};
 
-/// The namespace, and the table in it and beside it.
-const NAMESPACE: &str = "hearsay-doctor";
-const TABLE: &str = "hearsay_doctor";
+/// The namespace, and the table beside it.
+const NAME: &str = "hearsay-doctor";
 /// The router's end of the veth.
 const VETH: &str = "hsdoc0";
 /// The addresses of the object's origin, which nobody has.
@@ -82,7 +82,7 @@ pub enum TrialError {
 /// If no trial can be made; nothing of it remains.
 pub fn attempt(rules: &Rules, may_store: bool) -> Result<[Tried; 2], TrialError> {
     rules.validate()?;
-    let lock = LocalAddress::from_abstract_name(NAMESPACE)?;
+    let lock = LocalAddress::from_abstract_name(NAME)?;
     let _one = UnixListener::bind_addr(&lock).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => TrialError::Busy,
         _ => error.into(),
@@ -166,10 +166,10 @@ impl<'a> Stage<'a> {
     /// The commands that make the namespace and the veth.
     fn commands(&self) -> Vec<String> {
         let mut lines = vec![
-            format!("netns add {NAMESPACE}"),
-            format!("link add {VETH} type veth peer name eth0 netns {NAMESPACE}"),
+            format!("netns add {NAME}"),
+            format!("link add {VETH} type veth peer name eth0 netns {NAME}"),
             format!("link set {VETH} up"),
-            format!("-n {NAMESPACE} link set eth0 up"),
+            format!("-n {NAME} link set eth0 up"),
         ];
         for (family, _) in &self.origins {
             let [here, there, gateway] = match family {
@@ -181,8 +181,8 @@ impl<'a> Stage<'a> {
             // Nobody else can have these addresses on this link: they need not be probed for.
             let nodad = if *family == Family::V6 { " nodad" } else { "" };
             lines.push(format!("addr add {here} dev {VETH}{nodad}"));
-            lines.push(format!("-n {NAMESPACE} addr add {there} dev eth0{nodad}"));
-            lines.push(format!("-n {NAMESPACE} route add default via {gateway}"));
+            lines.push(format!("-n {NAME} addr add {there} dev eth0{nodad}"));
+            lines.push(format!("-n {NAME} route add default via {gateway}"));
         }
         lines
     }
@@ -194,7 +194,7 @@ impl<'a> Stage<'a> {
             let (word, to) = (family.nft_words().0, listener.local_addr()?.port());
             let (origin, port) = (ORIGINS[*family as usize], self.port);
             text += &format!(
-                "table {word} {TABLE} {{\n  chain output {{\n    type nat hook output priority -100; policy accept;\n    \
+                "table {word} {NAME} {{\n  chain output {{\n    type nat hook output priority -100; policy accept;\n    \
                  {word} daddr {origin} tcp dport {port} redirect to :{to}\n  }}\n}}\n"
             );
         }
@@ -251,10 +251,10 @@ fn clean() {
         let _ = run("nft", &words(&delete), None);
     }
     for family in Family::ALL {
-        let _ = run("nft", &words(&format!("delete table {} {TABLE}", family.nft_words().0)), None);
+        let _ = run("nft", &words(&format!("delete table {} {NAME}", family.nft_words().0)), None);
     }
     let _ = run("ip", &words(&format!("link del {VETH}")), None);
-    let _ = run("ip", &words(&format!("netns del {NAMESPACE}")), None);
+    let _ = run("ip", &words(&format!("netns del {NAME}")), None);
 }
 
 /// The handles of lines for the veth.
@@ -291,7 +291,7 @@ fn serve(listener: &TcpListener, asked: &Asked, is_over: &AtomicBool) {
 
 /// The client: asks once, and a second time if the object may be stored.
 fn visit(origin: SocketAddr, asked: &Asked) -> io::Result<Tried> {
-    let namespace = std::fs::File::open(format!("/run/netns/{NAMESPACE}"))?;
+    let namespace = std::fs::File::open(format!("/run/netns/{NAME}"))?;
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
     let first = match ask(origin, asked) {
         Ok(first) => first,
