@@ -286,7 +286,7 @@ fn a_wrong_clock_and_a_dead_resolver_are_named() {
         });
         let hearsay = Hearsay::start(&world);
         let said = doctor(&hearsay, None);
-        said.names("clock", &format!("behind of {UPSTREAM}"));
+        said.names("clock", &format!("behind {UPSTREAM}"));
         said.names("dns", "127.0.0.1 does not answer");
     });
 }
@@ -377,6 +377,18 @@ fn an_overhearing_interface_that_is_missing_is_named() {
         let said = doctor(&hearsay, None);
         said.names("overhearing", "there is no interface mon0");
         assert!(said.is("overhearing", "broken").1.contains("type monitor"));
+    });
+}
+
+#[test]
+fn a_far_end_that_does_not_answer_is_named() {
+    network::inside("a_far_end_that_does_not_answer_is_named", || {
+        let world = World::new();
+        let text = format!("[uplink]\nfar = \"10.2.0.2\"\nfar-key = \"{}\"\n", "ab".repeat(32));
+        let config = world.write("hearsay.toml", text.as_bytes()).display().to_string();
+        let hearsay =
+            Hearsay::start_with(&world, &["--config", &config, "--listen", "127.0.0.1:0"]);
+        doctor(&hearsay, None).names("far-end", "10.2.0.2:3144 is not connected");
     });
 }
 

@@ -19,6 +19,8 @@ use crate::term;
 pub const BUILT: Date = Date::from_unix(1_793_491_200);
 /// A clock that differs by more makes stored responses too old or too young by a lifetime that origins often give.
 const CLOCK_TOLERANCE: u64 = 300;
+/// The last second that has a date of HTTP: the end of the year 9999.
+const DATE_MAX: u64 = 253_402_300_799;
 /// A disk with less room is full: segments of the store are not smaller.
 const ROOM_MIN: u64 = 8 << 20;
 /// How much is written to measure the disk's speed, and how much room the disk must have for that.
@@ -32,8 +34,10 @@ pub type Theirs = Option<(String, u64)>;
 
 /// Judges the clock: `now` is in seconds since 1970.
 pub fn clock(now: u64, theirs: &Theirs) -> Finding {
-    let shown =
-        |seconds| httpdate::fmt_http_date(std::time::UNIX_EPOCH + Duration::from_secs(seconds));
+    let shown = |seconds: u64| {
+        let within = Duration::from_secs(seconds.min(DATE_MAX));
+        httpdate::fmt_http_date(std::time::UNIX_EPOCH + within)
+    };
     let how = "set it, and keep it set by NTP: until then, ages of responses are wrong";
     let text = match theirs {
         _ if now < BUILT.as_unix() => {
@@ -44,11 +48,11 @@ pub fn clock(now: u64, theirs: &Theirs) -> Finding {
         Some((host, date)) => {
             let apart = now.abs_diff(*date);
             let (way, apart_shown) = (
-                if now < *date { "behind" } else { "ahead" },
+                if now < *date { "behind" } else { "ahead of" },
                 term::duration(Duration::from_secs(apart)),
             );
             if apart > CLOCK_TOLERANCE {
-                let text = format!("it says {}: {apart_shown} {way} of {host}", shown(now));
+                let text = format!("it says {}: {apart_shown} {way} {host}", shown(now));
                 return Finding::broken(Check::Clock, text, how);
             }
             format!("{}, as {host} has it", shown(now))
@@ -230,12 +234,12 @@ pub fn judge_memory(it: Memory) -> Finding {
     let next =
         "lower `memory` (and `[overhear] memory`, or a store in memory), or stop other programs";
     if missing > it.available {
-        let text = format!("{budget} are allowed, and the machine has only {free} left");
+        let text = format!("the budget is {budget}, and the machine has only {free} left");
         return Finding::broken(Check::Memory, text, next);
     }
     if let Some(limit) = it.limit.filter(|limit| *limit < it.budget) {
         let text =
-            format!("{budget} are allowed, and its control group gives {}", term::bytes(limit));
+            format!("the budget is {budget}, and its control group gives {}", term::bytes(limit));
         return Finding::broken(
             Check::Memory,
             text,
@@ -243,11 +247,11 @@ pub fn judge_memory(it: Memory) -> Finding {
         );
     }
     let now = if it.resident > 0 {
-        format!("{} used, ", term::bytes(it.resident))
+        format!("{} resident, ", term::bytes(it.resident))
     } else {
         String::new()
     };
-    Finding::fine(Check::Memory, format!("{now}{budget} allowed, {free} left on the machine"))
+    Finding::fine(Check::Memory, format!("{now}budget {budget}, {free} free"))
 }
 
 fn available() -> Option<u64> {
@@ -284,10 +288,11 @@ mod tests {
         );
         let behind = clock(NOW, &host(NOW + 7200));
         assert!(
-            behind.verdict == Verdict::Broken && behind.text.contains("2 h behind of a.test"),
+            behind.verdict == Verdict::Broken && behind.text.contains("2 h behind a.test"),
             "{behind}"
         );
         assert!(clock(NOW, &host(NOW - 7200)).text.contains("2 h ahead of a.test"));
+        assert!(clock(u64::MAX, &host(NOW)).text.contains("9999"), "no date of HTTP is later");
     }
 
     fn on(disk: Disk) -> Finding {
