@@ -14,7 +14,8 @@ use crate::config::{Overrides, Place, Size, Span};
 
 /// The exit codes, for `--help` and the manual page.
 pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; \
-    3 no daemon answers; 4 the content failed its verification.";
+    3 no daemon answers; 4 the content failed its verification. Of `doctor`: 1 something is broken; \
+    2 something could not be looked at.";
 
 /// A caching daemon for small mesh routers.
 #[derive(Debug, Parser)]
@@ -77,6 +78,13 @@ pub enum Command {
         #[command(subcommand)]
         action: Mirror,
     },
+    /// Find out why nothing is saved: check the machine, the rules, the mesh and the uplink, and say what to do next
+    #[command(
+        after_help = "Exit codes: 0 all is well; 1 something is broken; 2 nothing is broken, but something \
+        could not be looked at.\n\nAs root, an object of its own is sent through the interception, from a network \
+        namespace that lasts a second. deb.debian.org is asked for its date and its certificate."
+    )]
+    Doctor(Doctor),
     /// Check a configuration file
     CheckConfig {
         /// The file [default: /etc/hearsay/hearsay.toml]
@@ -192,6 +200,17 @@ pub struct ShowLedger {
     /// configuration]
     #[arg(long, value_name = "DIR")]
     pub store: Option<Place>,
+}
+
+/// `hearsay doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The configuration file [default: /etc/hearsay/hearsay.toml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 /// `hearsay far`.

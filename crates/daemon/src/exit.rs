@@ -8,7 +8,8 @@ use std::process::ExitCode;
 pub enum Exit {
     /// The command was tried and failed.
     Failed = 1,
-    /// The command line or the configuration is wrong; nothing was tried.
+    /// The command line or the configuration is wrong; nothing was tried. Of `doctor` also: something could not be
+    /// looked at.
     Usage = 2,
     /// No daemon answers.
     Unreachable = 3,
@@ -34,6 +35,11 @@ impl Failure {
     /// The command line or the configuration is wrong.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Usage, message: message.to_string() }
+    }
+
+    /// Something could not be looked at.
+    pub fn unseen(message: impl fmt::Display) -> Self {
+        Self::usage(message)
     }
 
     /// No daemon answers.

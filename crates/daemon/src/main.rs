@@ -17,6 +17,7 @@ mod config;
 mod connections;
 mod control;
 mod disk;
+mod doctor;
 mod drain;
 mod driver;
 mod engine_log;
@@ -45,6 +46,7 @@ mod query;
 mod reload;
 mod rights;
 mod run;
+mod selftest;
 mod show_ledger;
 mod show_mirror;
 mod show_uplink;
@@ -84,6 +86,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Put(args) => wait(put::run(&args, &paths())),
         Command::Intercept { action } => wait(intercept::run(&action, &paths())),
         Command::Mirror { action } => show_mirror::run(&action),
+        Command::Doctor(args) => wait(doctor::run(&args, &paths())),
         Command::CheckConfig { file } => check_config(file.as_deref()),
         Command::Completions { shell } => {
             complete(shell);

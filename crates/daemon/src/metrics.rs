@@ -12,7 +12,7 @@ use host::traffic::With;
 use node::NotStored;
 use wire::counters::{Counters, Kind, Part, Reason as _, Row};
 
-use crate::status::{PeerLine, Status};
+use crate::status::{Check, PeerLine, Status};
 
 /// The media type of [`render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -140,6 +140,7 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
         ("class", || vec![("NAME", "The content class; `other` is what no class has.")]);
     let with: Label = ("with", || With::all().map(|it| (it.name(), it.help())).collect());
     let kind: Label = ("kind", || Forwarded::all().map(|it| (it.name(), it.help())).collect());
+    let check: Label = ("check", || Check::OWN.map(|it| (it.name(), it.help())).into());
     let report = &status.report;
     let not_stored = NotStored::ALL.map(|it| (it.name(), report.not_stored.get(it)));
     let not_stored = not_stored.iter().map(|(name, it)| (*name, it));
@@ -161,6 +162,7 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
         Table::of(Some(".classes.NAME"), Some(class), named(&status.classes)),
         Table::of(Some(".wire.WITH"), Some(with), named(&status.wire)),
         Table::of(Some(".forwarded.KIND"), Some(kind), named(&status.forwarded)),
+        Table::of(Some(".selftest.CHECK"), Some(check), named(&status.selftest)),
         Table::one(Some(".report.index"), &report.index),
         Table::one(Some(".report.overheard"), &report.overheard),
         Table::one(Some(".report.overheard"), &report.overheard.heard),

@@ -9,15 +9,18 @@ use crate::ledger::LedgerPage;
 use crate::overhear::Heard;
 use crate::publish::{PublishedLine, Publishes, UNLISTED};
 use crate::status::{
-    Clients, Intercept, Mesh, Overhear, PeerLine, Process, Rights, Route, Status, Store, StoreKind,
+    Clients, Finding, Intercept, Mesh, Overhear, PeerLine, Process, Rights, Route, SelfTest,
+    Status, Store, StoreKind,
 };
 use crate::uplink::Uplink;
 use host::datagrams::Datagrams;
+use host::helper::Helper;
 use host::intercept::missing_interfaces;
 use host::rights::InForce;
 use hyper::body::Incoming;
 use node::{Audience, PutError, Record, RouteTable, Row, Target};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Instant, SystemTime};
@@ -41,6 +44,7 @@ pub struct Observer {
     is_temporary: RefCell<Option<String>>,
     heard: RefCell<Option<Heard>>,
     in_force: RefCell<InForce>,
+    tested: RefCell<BTreeMap<String, SelfTest>>,
     ledger: Rc<Keeper>,
 }
 
@@ -58,7 +62,8 @@ impl Observer {
         let (config, intercept) = (RefCell::new(config.clone()), RefCell::default());
         let (routes, is_temporary, heard) =
             (RefCell::default(), RefCell::default(), RefCell::default());
-        let (started, in_force) = (Instant::now(), RefCell::default());
+        let (started, in_force, tested) =
+            (Instant::now(), RefCell::default(), RefCell::default());
         Self {
             driver,
             config,
@@ -69,6 +74,7 @@ impl Observer {
             is_temporary,
             heard,
             in_force,
+            tested,
             ledger,
         }
     }
@@ -99,6 +105,11 @@ impl Observer {
         *self.in_force.borrow_mut() = in_force;
     }
 
+    /// The process that has the daemon's rights.
+    pub fn helper(&self) -> Helper {
+        self.driver.helper().clone()
+    }
+
     fn rights(&self) -> Rights {
         let helper = self.driver.helper();
         Rights {
@@ -106,6 +117,17 @@ impl Observer {
             helper: helper.works(),
             helper_process: helper.process(),
         }
+    }
+
+    /// Notes what the daemon's own checks found.
+    pub fn tested(&self, found: Vec<Finding>) {
+        let named = |it: Finding| (it.check.name().to_owned(), it.into());
+        *self.tested.borrow_mut() = found.into_iter().map(named).collect();
+    }
+
+    /// The settings now.
+    pub fn config(&self) -> Config {
+        self.config.borrow().clone()
     }
 
     fn overhear(&self) -> Option<Overhear> {
@@ -212,6 +234,7 @@ impl Observed for Observer {
             classes: now.classes,
             wire: now.wire,
             forwarded: now.forwarded,
+            selftest: self.tested.borrow().clone(),
             report,
         }
     }

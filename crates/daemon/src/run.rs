@@ -15,6 +15,7 @@ use crate::config::{Config, Given};
 use crate::connections::ConnectionLimit;
 use crate::control::{self, ControlError};
 use crate::disk::{self, Disk};
+use crate::doctor::BUILT;
 use crate::drain::drain;
 use crate::driver::{Driver, Network};
 use crate::entropy;
@@ -25,6 +26,7 @@ use crate::observe::Observer;
 use crate::overhear::CaptureState;
 use crate::reload::Reload;
 use crate::rights;
+use crate::selftest;
 use crate::transparent::{self, Transparent};
 use crate::uplink::Uplink;
 use host::dial::Dialler;
@@ -43,14 +45,11 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
-use wire::Date;
 
 /// How long links may take to send what is still buffered when the daemon stops.
 const HANG_UP: Duration = Duration::from_millis(500);
 /// Blocking threads that list the store for the control socket, besides those that resolve names.
 const OBSERVERS_MAX: usize = 2;
-/// An earlier date on the machine's clock is wrong: this version was built in November 2026.
-const BUILT: Date = Date::from_unix(1_793_491_200);
 
 /// Why the daemon could not start.
 #[derive(Debug, thiserror::Error)]
@@ -136,6 +135,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     let mut accepting = listeners.serve(&driver, &observer);
     accepting.extend(mesh::accept_peers(&config, &driver));
     accepting.extend(mesh::receive(receivers.unwrap_or_default(), &driver));
+    spawn_local(selftest::run(Rc::clone(&observer)));
     let addresses = &observer.addresses;
     let mirrors = config.mirror.listen.as_slice();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, ?mirrors, "ready");

@@ -21,6 +21,7 @@ mod overhear;
 mod page;
 mod rights;
 mod route;
+mod selftest;
 mod uplink;
 
 pub use mesh::{Mesh, PeerLine, sealing, whence};
@@ -28,6 +29,7 @@ pub use node::driver::admission::Counters as Clients;
 pub use overhear::Overhear;
 pub use rights::Rights;
 pub use route::Route;
+pub use selftest::{Check, Finding, SelfTest, Verdict};
 pub use uplink::UplinkLine;
 
 /// The daemon's status.
@@ -88,6 +90,9 @@ pub struct Status {
     /// What was only forwarded, by kind, since the rules were set; empty unless clients are intercepted.
     #[serde(default)]
     pub forwarded: BTreeMap<String, ForwardedBytes>,
+    /// What the daemon's own checks found last, by check; empty before the first.
+    #[serde(default)]
+    pub selftest: BTreeMap<String, SelfTest>,
     /// The engine's counters and gauges.
     pub report: Report,
 }

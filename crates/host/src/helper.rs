@@ -27,6 +27,7 @@ use thiserror::Error;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
+use crate::intercept::offload::Flowtable;
 use crate::intercept::{Applied, FamilyReport, Forwarded, Report};
 use message::{Answer, Outcome, Request};
 
@@ -198,12 +199,13 @@ impl Helper {
         Ok(self.ask(&Request::Counters, None)?.0.forwarded)
     }
 
-    /// The flow tables of the machine, as `family table name`: connections that they carry go past the daemon.
+    /// The flow tables of the machine: connections that they carry go past the daemon.
     ///
     /// # Errors
     /// If nft is missing or not permitted.
-    pub fn flow_tables(&self) -> Result<Vec<String>, HelperError> {
-        Ok(self.ask(&Request::FlowTables, None)?.0.lines)
+    pub fn flow_tables(&self) -> Result<Vec<Flowtable>, HelperError> {
+        let lines = self.ask(&Request::FlowTables, None)?.0.lines;
+        Ok(lines.iter().map(|line| Flowtable::of_line(line)).collect())
     }
 
     /// Opens a packet socket for a configured interface, which may appear later. The socket receives nothing yet.

@@ -23,7 +23,9 @@ use thiserror::Error;
 use wire::counters::Reason as _;
 
 mod forwarded;
+pub mod offload;
 mod report;
+pub mod trial;
 
 pub use forwarded::{Forwarded, ForwardedBytes, Kind, forwarded};
 pub use report::{FamilyReport, Report};
@@ -297,7 +299,7 @@ table inet {TABLE_NAME} {{
                 route: available && self.has_route(family)?,
             });
         }
-        let mut warnings: Vec<_> = flow_tables()?.iter().map(offload).collect();
+        let mut warnings: Vec<_> = offload::flowtables()?.iter().map(bypass).collect();
         warnings.extend(self.mark_trap());
         let interfaces_missing = missing_interfaces(&self.interfaces);
         Ok(Report { families, interfaces_missing, warnings })
@@ -434,9 +436,10 @@ table inet {TABLE_NAME} {{
             })
     }
 
-    /// With `src_valid_mark` (wg-quick sets it), the kernel also looks up the *source* of a marked
-    /// packet in our table, finds it local, and drops the packet as spoofed.
-    fn mark_trap(&self) -> Option<String> {
+    /// What to do about `src_valid_mark` (wg-quick sets it), if it is set: the kernel then also looks up the *source* of
+    /// a marked packet in our table, finds it local, and drops the packet as spoofed.
+    #[must_use]
+    pub fn mark_trap(&self) -> Option<String> {
         let is_set = |name: &str| {
             sysctl(&format!("net/ipv4/conf/{name}/src_valid_mark")).as_deref() == Some("1")
         };
@@ -450,39 +453,18 @@ table inet {TABLE_NAME} {{
     }
 }
 
-/// The machine's flow tables, as `family table name`: connections that they carry bypass the rules.
-///
-/// # Errors
-/// If nft is missing or not permitted.
-pub fn flow_tables() -> Result<Vec<String>, Error> {
-    Ok(flowtable_names(&query("nft", &words("list flowtables"))?.unwrap_or_default()))
-}
-
 /// The interfaces among these that do not exist now. Rules for one take effect when it appears.
 #[must_use]
 pub fn missing_interfaces(names: &[String]) -> Vec<String> {
     names.iter().filter(|name| crate::peers::index(name).is_err()).cloned().collect()
 }
 
-fn offload(flowtable: &String) -> String {
+fn bypass(flowtable: &offload::Flowtable) -> String {
     format!(
-        "flow offload is on ({flowtable}): connections that it already carries bypass the proxy until \
-         they end, and a switch's hardware may go on. If clients are not served, turn it off"
+        "flow offload is on ({}): connections that it already carries bypass the proxy until \
+         they end, and a switch's hardware may go on. If clients are not served, turn it off",
+        flowtable.name
     )
-}
-
-/// The names of all flowtables in the output of `nft list flowtables`, as `family table name`.
-fn flowtable_names(listing: &str) -> Vec<String> {
-    let mut table = "";
-    let mut names = Vec::new();
-    for line in listing.lines().map(|line| line.trim().trim_end_matches(" {")) {
-        if let Some(rest) = line.strip_prefix("table ") {
-            table = rest;
-        } else if let Some(name) = line.strip_prefix("flowtable ") {
-            names.push(format!("{table} {name}"));
-        }
-    }
-    names
 }
 
 /// Whether a text can be the name of an interface, and has no special meaning between quotes in a
@@ -695,13 +677,6 @@ table inet hearsay {
         ] {
             assert!(!on(&[], &[]).is_rule_shown(other), "{other}");
         }
-    }
-
-    #[test]
-    fn flowtables_are_found() {
-        let listing = "table inet fw4 {\n\tflowtable ft {\n\t\thook ingress priority filter\n\t\tdevices = { lan1, lan2 }\n\t}\n}\ntable inet hearsay {\n}\n";
-        assert_eq!(flowtable_names(listing), ["inet fw4 ft"]);
-        assert!(flowtable_names("table inet hearsay {\n}\n").is_empty());
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod net;
 use babeld::Babeld;
 pub use below::{BelowIp, below_ip, consequence};
 pub use fixed::{Gateway, GatewayError};
+pub use kernel::{Device, devices};
 pub(crate) use kernel::{Forward, Kernel, Wanted, addresses, all_addresses, forward};
 
 /// The default address of babeld's local socket, which listens only on loopback.

@@ -81,6 +81,22 @@ impl Tls {
         self.0.get_or_init(read).as_ref()
     }
 
+    /// Shakes hands with a host on a connection, and verifies it; nothing is asked of it. At most for [`DIAL_MAX`].
+    ///
+    /// # Errors
+    /// If the host does not prove its name, or the connection breaks off: the reason in a sentence.
+    pub async fn greet(&self, host: &str, stream: tokio::net::TcpStream) -> Result<(), String> {
+        let connector = self.0.get().and_then(Option::as_ref);
+        let (Some(connector), Ok(name)) = (connector, ServerName::try_from(host.to_owned())) else {
+            return Err(TlsError::NoRoots.to_string());
+        };
+        match tokio::time::timeout(DIAL_MAX, connector.connect(name, stream)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("no answer in time".to_owned()),
+        }
+    }
+
     fn trusting<'a>(files: impl Iterator<Item = &'a Path>) -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
         for path in files {

@@ -9,6 +9,7 @@ use crate::identity::node_id;
 use crate::input::{Config, ExchangeId, MeshConfig};
 use crate::named;
 use crate::peers::Peers;
+use crate::refusals::Refusals;
 use crate::request::Ask;
 use crate::routes::{RouteTable, Routes, Told};
 use crate::stock::{Stock, name_of};
@@ -30,6 +31,8 @@ pub struct Mesh {
     pub stock: Stock,
     /// What other routers have stored.
     pub copies: Copies,
+    /// Nodes that refused us of late, or that we refused.
+    pub refusals: Refusals,
     /// The key of the short names of published objects.
     hint_key: [u8; 32],
     name: String,
@@ -55,6 +58,7 @@ impl Mesh {
             holders,
             stock,
             copies,
+            refusals: Refusals::default(),
             hint_key,
             name,
             profile,

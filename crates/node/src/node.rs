@@ -181,6 +181,12 @@ impl Node {
                 .as_ref()
                 .map(|mesh| mesh.peers.refused.clone())
                 .unwrap_or_default(),
+            refusals: self
+                .cx
+                .mesh
+                .as_ref()
+                .map(|mesh| mesh.refusals.of_late(self.cx.now))
+                .unwrap_or_default(),
             messages_unknown: unknown.messages,
             parts_unknown: unknown.parts,
             asks_unknown: self.cx.report.asks_unknown + unknown.requests,

@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::http::NotStored;
 use crate::misbehaviour::Misbehaviour;
 use crate::overhear::Overhearing;
+use crate::refusals::Refused;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::IndexReport;
 use wire::Date;
@@ -184,6 +185,8 @@ wire::counters! {
             pub index: IndexReport,
             /// The latest objects that clients got, the newest last; none where a mesh key hides what they are.
             pub recent: Vec<Recent>,
+            /// Nodes that refused this one within the last hour, or that it refused, and that have not connected since.
+            pub refusals: Vec<Refused>,
         }
     }
 

@@ -1,10 +1,11 @@
 //! The status as a page for people: first what was saved, then why some responses were not stored, then
 //! the daemon's state.
 
-use super::{Clients, Mesh, Overhear, Rights, Status, StoreKind, whence};
+use super::{Clients, Mesh, Overhear, Rights, SelfTest, Status, StoreKind, whence};
 use crate::ledger::Summary;
 use crate::term::{self, Style};
 use node::{NotStored, Recent, Report};
+use std::collections::BTreeMap;
 use wire::counters::{Counters, Reason as _};
 
 /// Where the values begin, in columns.
@@ -45,6 +46,7 @@ impl Status {
         if let Some(overhear) = &self.overhear {
             page.overhear(overhear, &self.report);
         }
+        page.selftest(&self.selftest);
         page.recent(&self.report.recent);
         page.text
     }
@@ -239,6 +241,16 @@ impl Page {
             self.alarm(Rights::WITHOUT_HELPER);
         }
         it.limits.skipped.iter().for_each(|sentence| self.alarm(sentence));
+    }
+
+    /// Which of the daemon's own checks found something broken; nothing if none did.
+    fn selftest(&mut self, checks: &BTreeMap<String, SelfTest>) {
+        let broken = checks.iter().filter(|(_, it)| it.success == Some(0));
+        let broken: Vec<_> = broken.map(|(name, _)| name.as_str()).collect();
+        if !broken.is_empty() {
+            self.row("self-test", &["`hearsay doctor` says what to do".to_owned()]);
+            self.alarm(&format!("broken: {}", broken.join(", ")));
+        }
     }
 
     fn clients(&mut self, it: &Clients) {

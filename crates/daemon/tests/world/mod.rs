@@ -22,6 +22,7 @@ pub mod network;
 mod nginx;
 mod reply;
 pub mod row;
+pub mod schema;
 mod script;
 
 pub use client::{Curl, Raw};

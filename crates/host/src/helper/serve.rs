@@ -12,7 +12,8 @@ use socket2::SockRef;
 use super::lock::Lock;
 use super::message::{ANSWER_BYTES, Answer, FamilyState, Outcome, REQUEST_BYTES, Request};
 use super::message::{receive, send};
-use crate::intercept::{Applied, Error, Rules, flow_tables, forwarded};
+use crate::intercept::offload::{Flowtable, flowtables};
+use crate::intercept::{Applied, Error, Rules, forwarded};
 use crate::rights::{Limits, NETWORK, Places};
 use crate::{capture, listen};
 
@@ -115,7 +116,8 @@ impl Server {
                 Ok(forwarded) => (Answer { forwarded, ..Answer::default() }, None),
                 Err(error) => failed(error),
             },
-            Request::FlowTables => flow_tables().map_or_else(failed, done),
+            Request::FlowTables => flowtables()
+                .map_or_else(failed, |all| done(all.iter().map(Flowtable::line).collect())),
             Request::Capture(names) => self.capture(&names),
             Request::Transparent if self.charge.rules.interfaces.is_empty() => {
                 refused("the configuration intercepts on no interface")

@@ -22,6 +22,11 @@ impl Node {
                 if let Some(mesh) = mesh.filter(|it| it.config.selection.tells_of_copies()) {
                     mesh.copies.met(cx.now);
                 }
+                if let Some(mesh) = &mut cx.mesh
+                    && let Some(address) = mesh.peers.address(peer)
+                {
+                    mesh.refusals.forget(address);
+                }
                 if let Some(address) = dialled {
                     self.source.peer_is_up(cx, peer, address);
                 }
@@ -43,19 +48,25 @@ impl Node {
             }
             Event::Failed(address, why) => {
                 cx.events.emit(|| events::Event::LinkFailed { address, why: why.into() });
-                let mesh = cx.mesh.as_mut();
                 // A refusal repeats at each attempt: the operator is told once for each change of
                 // routes.
                 if let Down::Refused(refusal) = why
-                    && mesh.is_some_and(|mesh| mesh.routes.is_news(cx.now, address.ip()))
+                    && let Some(mesh) = &mut cx.mesh
                 {
-                    cx.notice(format!("the node at {address} refuses us: {}", refusal.clause()));
+                    mesh.refusals.add(cx.now, address.ip(), false, refusal);
+                    if mesh.routes.is_news(cx.now, address.ip()) {
+                        let why = refusal.clause();
+                        cx.notice(format!("the node at {address} refuses us: {why}"));
+                    }
                 }
                 self.source.no_peer(cx, address);
             }
             Event::Rejected(address, refusal) => {
                 let why = refusal.into();
                 cx.events.emit(|| events::Event::LinkRefused { address, why });
+                if let Some(mesh) = &mut cx.mesh {
+                    mesh.refusals.add(cx.now, address.ip(), true, refusal);
+                }
                 cx.notice(format!("refused a node at {address}: {}", refusal.clause()));
             }
             Event::Expelled(peer, address, why) => {

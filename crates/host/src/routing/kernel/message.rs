@@ -60,6 +60,25 @@ pub struct Link {
     pub master: Option<u32>,
 }
 
+/// What an operator sees of a network interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// The interface's name.
+    pub name: String,
+    /// Whether it is up, and whether it has a carrier.
+    pub works: (bool, bool),
+    /// The largest packet that it takes, in bytes.
+    pub mtu: u32,
+    /// The kind of its frames: an `ARPHRD_…` of linux/if_arp.h.
+    pub frames: u16,
+    /// Whether it is a mesh of batman-adv.
+    pub is_batman_adv: bool,
+    /// The index of the interface that it is a port of, if it is one.
+    pub master: Option<u32>,
+    /// Its index.
+    pub index: u32,
+}
+
 /// The kind of an interface, as far as it matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkKind {
@@ -196,6 +215,16 @@ impl Message<'_> {
         let works = (flags & 1 != 0, flags & (1 << 16) != 0);
         let link = Link { index, name: name?, works, kind, master };
         (self.payload.first() == Some(&AF_UNSPEC)).then_some(link)
+    }
+
+    /// What an operator sees of the link in this message.
+    pub fn device(&self) -> Option<Device> {
+        let Link { index, name, works, kind, master } = self.link()?;
+        let (frames, rest) = (u16_at(self.payload, 2)?, self.payload.get(16..)?);
+        let mtu = attributes(rest).find(|(attribute, _)| *attribute == 4);
+        let mtu = mtu.and_then(|(_, value)| u32_at(value, 0))?;
+        let is_batman_adv = kind == LinkKind::BatmanAdv;
+        Some(Device { name, works, mtu, frames, is_batman_adv, master, index })
     }
 
     /// The attributes of a message of generic netlink (after `genlmsghdr`).

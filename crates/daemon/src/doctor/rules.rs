@@ -1,0 +1,249 @@
+//! Checks of the interception: the rules, an object that comes through them, and what carries connections past them.
+
+use host::intercept::offload::Flowtable;
+use host::intercept::trial::{self, TrialError, Tried};
+use host::intercept::{Error, Family, FamilyReport, Rules};
+
+use super::kernel::Unread;
+use super::view::View;
+use crate::status::{Check, Finding};
+
+const AS_ROOT: &str = "run `hearsay doctor` as root";
+const APPLY: &str = "`hearsay intercept apply`, or restart the daemon; what removed them may do so again: \
+                     a firewall that flushes all tables";
+
+/// The check of the rules.
+pub fn set(view: &View) -> Finding {
+    let Some(rules) = view.rules() else {
+        return Finding::off(
+            Check::Rules,
+            "nothing is intercepted: [intercept] `interfaces` is empty",
+        );
+    };
+    if rules.out.is_empty() && rules.direct.is_empty() {
+        let text = "nothing leads out, so nothing is to be intercepted";
+        return Finding::unknown(Check::Rules, text, "see the check `route`");
+    }
+    match view.kernel.rules(&rules) {
+        Ok(report) => judge_set(&rules, &report.families, rules.mark_trap()),
+        Err(error) => unread(Check::Rules, &error),
+    }
+}
+
+/// Judges which rules are set. `trap`: what makes the kernel drop intercepted packets.
+pub fn judge_set(rules: &Rules, families: &[FamilyReport], trap: Option<String>) -> Finding {
+    let missing = families.iter().filter(|it| !it.is_complete()).map(|it| {
+        let parts = [(it.redirect, "nftables rules"), (it.rule, "ip rule"), (it.route, "route")];
+        let parts = parts.iter().filter(|(is_there, _)| !is_there).map(|(_, name)| *name);
+        format!("{} lacks {}", it.family, parts.collect::<Vec<_>>().join(", "))
+    });
+    let missing: Vec<_> = missing.collect();
+    if families.iter().all(FamilyReport::is_absent) {
+        return Finding::broken(Check::Rules, "none are set: nothing is intercepted", APPLY);
+    }
+    if !missing.is_empty() {
+        return Finding::broken(Check::Rules, missing.join("; "), APPLY);
+    }
+    if let Some(trap) = trap {
+        return Finding::broken(Check::Rules, "the kernel drops what is intercepted", trap);
+    }
+    let there: Vec<_> =
+        families.iter().filter(|it| it.available).map(|it| it.family.to_string()).collect();
+    let ports: Vec<_> = rules.ports.iter().map(u16::to_string).collect();
+    let (there, ports) = (there.join(" and "), ports.join(" "));
+    Finding::fine(
+        Check::Rules,
+        format!("set for {there}, port {ports}, on {}", rules.interfaces.join(", ")),
+    )
+}
+
+/// The check of both address families, end to end. Needs root.
+pub fn through(view: &View) -> Vec<Finding> {
+    const CHECKS: [Check; 2] = [Check::Ipv4, Check::Ipv6];
+    let Some(rules) = view.rules() else {
+        return CHECKS.map(|check| Finding::off(check, "nothing is intercepted")).into();
+    };
+    if view.status.is_none() {
+        let next = "start the daemon, then look again";
+        return CHECKS.map(|check| Finding::unknown(check, "no daemon answers", next)).into();
+    }
+    if rules.out.is_empty() {
+        let next = "see the check `route`";
+        return CHECKS.map(|check| Finding::unknown(check, "nothing leads out", next)).into();
+    }
+    match trial::attempt(&rules, view.asks_origins()) {
+        Ok(tries) => {
+            let others = trial::other_input_chains().unwrap_or_default();
+            let found = CHECKS.iter().zip(tries).zip(Family::ALL);
+            found
+                .map(|((check, tried), family)| judge_tried(*check, family, &tried, &others))
+                .collect()
+        }
+        Err(error) => CHECKS.map(|check| untried(check, &error)).into(),
+    }
+}
+
+/// Judges what came of a trial. `others`: chains of other programs that may have refused it.
+pub fn judge_tried(check: Check, family: Family, tried: &Tried, others: &[String]) -> Finding {
+    match tried {
+        Tried::Served { stored: Some(true) } => Finding::fine(
+            check,
+            "an object of the check's own came through, and a second time from the store",
+        ),
+        Tried::Served { stored: None } => {
+            Finding::fine(check, "a request of the check's own came through")
+        }
+        Tried::Served { stored: Some(false) } => Finding::broken(
+            check,
+            "an object of the check's own came through, but not from the store the second time",
+            "see the checks `disk` and `memory`, and `hearsay status`",
+        ),
+        Tried::Silent(why) if !others.is_empty() => Finding::unknown(
+            check,
+            format!(
+                "no answer ({why}): a chain of the firewall may refuse the check's own interface ({})",
+                others.join(", ")
+            ),
+            "try it from a client: `curl -sI http://HOST/` must show `via`",
+        ),
+        Tried::Silent(why) => Finding::broken(
+            check,
+            format!("no answer came through the rules: {why}"),
+            "see the checks `rules` and `route`; then the daemon's log, at `--log debug`",
+        ),
+        Tried::Strange(line) => Finding::broken(
+            check,
+            format!("another answer than the object came: {line}"),
+            "see the daemon's log, at `--log debug`",
+        ),
+        Tried::Off => Finding::off(check, format!("{family} is off in this kernel")),
+        Tried::Unrouted => Finding::off(
+            check,
+            format!("no {family} route leads out: its connections are not intercepted"),
+        ),
+    }
+}
+
+fn untried(check: Check, error: &TrialError) -> Finding {
+    match error {
+        TrialError::Command(error) => unreadable(check, error),
+        TrialError::NoRules => Finding::unknown(check, error.to_string(), "see the check `rules`"),
+        TrialError::Busy | TrialError::Io(_) => {
+            Finding::unknown(check, error.to_string(), "look again")
+        }
+    }
+}
+
+/// The check of flow tables.
+pub fn offload(view: &View) -> Finding {
+    if view.rules().is_none() {
+        return Finding::off(Check::Offload, "nothing is intercepted");
+    }
+    match view.kernel.flow_tables() {
+        Ok(tables) => judge_offload(&tables),
+        Err(error) => unread(Check::Offload, &error),
+    }
+}
+
+/// Judges flow tables.
+pub fn judge_offload(tables: &[Flowtable]) -> Finding {
+    let Some(first) = tables.first() else {
+        return Finding::fine(Check::Offload, "off: the kernel has no flow table");
+    };
+    let hard = if tables.iter().any(|it| it.in_hardware) { ", in hardware too" } else { "" };
+    let devices =
+        if first.devices.is_empty() { "interfaces".to_owned() } else { first.devices.join(", ") };
+    let text = format!(
+        "on ({}, for {devices}{hard}): connections that it carries bypass the daemon, and are not counted",
+        first.name
+    );
+    let next = "turn it off: OpenWrt: `uci set firewall.@defaults[0].flow_offloading=0`, \
+                `uci commit firewall`, `service firewall restart`";
+    Finding::broken(Check::Offload, text, next)
+}
+
+fn unread(check: Check, error: &Unread) -> Finding {
+    match error {
+        Unread::Own(error) => unreadable(check, error),
+        Unread::Helper(error) => Finding::unknown(check, error.to_string(), AS_ROOT),
+    }
+}
+
+fn unreadable(check: Check, error: &Error) -> Finding {
+    let (text, next) = match error {
+        Error::NotPermitted { command } => (format!("`{command}` is not permitted"), AS_ROOT),
+        Error::ProgramMissing { .. } => (error.to_string(), "install it, then look again"),
+        _ => (error.to_string(), "try the command by hand"),
+    };
+    Finding::unknown(check, text, next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::Verdict;
+    use host::intercept::offload;
+
+    fn rules() -> Rules {
+        Rules { interfaces: vec!["lan0".into()], ..Rules::default() }
+    }
+
+    fn family(family: Family, redirect: bool, rule: bool, route: bool) -> FamilyReport {
+        FamilyReport { family, available: true, redirect, rule, route }
+    }
+
+    #[test]
+    fn missing_rules_are_named() {
+        let judge = |families: &[FamilyReport]| judge_set(&rules(), families, None);
+        let whole = Family::ALL.map(|it| family(it, true, true, true));
+        let fine = judge(&whole);
+        assert_eq!(
+            (fine.verdict, fine.text.as_str()),
+            (Verdict::Fine, "set for IPv4 and IPv6, port 80, on lan0")
+        );
+        let flushed = judge(&Family::ALL.map(|it| family(it, false, true, true)));
+        assert_eq!(flushed.text, "IPv4 lacks nftables rules; IPv6 lacks nftables rules");
+        let none = judge(&Family::ALL.map(|it| family(it, false, false, false)));
+        assert!(none.verdict == Verdict::Broken && none.text.contains("none are set"));
+        let off = [
+            whole[0],
+            FamilyReport { available: false, ..family(Family::V6, false, false, false) },
+        ];
+        assert_eq!(judge(&off).text, "set for IPv4, port 80, on lan0");
+        let trapped = judge_set(&rules(), &whole, Some("set it to 0".into()));
+        assert_eq!(
+            (trapped.verdict, trapped.next.as_deref()),
+            (Verdict::Broken, Some("set it to 0"))
+        );
+    }
+
+    #[test]
+    fn a_foreign_firewall_is_no_proof_against_us() {
+        let judge = |tried: Tried, others: &[String]| {
+            judge_tried(Check::Ipv4, Family::V4, &tried, others).verdict
+        };
+        let silent = || Tried::Silent("connection refused".into());
+        assert_eq!(judge(silent(), &[]), Verdict::Broken);
+        assert_eq!(judge(silent(), &["inet fw4 input".into()]), Verdict::Unknown);
+        assert_eq!(judge(Tried::Strange("HTTP/1.1 502".into()), &[]), Verdict::Broken);
+        for (stored, verdict) in
+            [(Some(true), Verdict::Fine), (None, Verdict::Fine), (Some(false), Verdict::Broken)]
+        {
+            assert_eq!(judge(Tried::Served { stored }, &[]), verdict);
+        }
+        assert_eq!(
+            (judge(Tried::Off, &[]), judge(Tried::Unrouted, &[])),
+            (Verdict::Off, Verdict::Off)
+        );
+    }
+
+    #[test]
+    fn flow_offload_on_a_recorded_list_is_named() {
+        let listing = "table inet fw4 {\n\tflowtable ft {\n\t\thook ingress priority filter\n\t\t\
+                       devices = { \"br-lan\", \"eth1\" }\n\t\tflags offload\n\t\tcounter\n\t}\n}\n";
+        let found = judge_offload(&offload::read(listing));
+        assert_eq!(found.verdict, Verdict::Broken);
+        assert!(found.text.contains("inet fw4 ft, for br-lan, eth1, in hardware too"), "{found}");
+        assert_eq!(judge_offload(&offload::read("")).verdict, Verdict::Fine);
+    }
+}
