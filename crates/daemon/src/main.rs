@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 
 mod ask;
 mod body_credit;
@@ -30,6 +30,7 @@ mod keeper;
 mod ledger;
 mod links;
 mod log;
+#[cfg(feature = "man")]
 mod manual;
 mod mesh;
 mod metrics;
@@ -39,11 +40,13 @@ mod origins;
 mod overhear;
 mod pair;
 mod peers;
+mod progress;
 mod publish;
 mod put;
 mod query;
 mod reload;
 mod run;
+mod service;
 mod show_ledger;
 mod show_mirror;
 mod show_uplink;
@@ -84,11 +87,15 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Intercept { action } => wait(intercept::run(&action, &paths())),
         Command::Mirror { action } => show_mirror::run(&action),
         Command::CheckConfig { file } => check_config(file.as_deref()),
+        #[cfg(feature = "completions")]
         Command::Completions { shell } => {
             complete(shell);
             Ok(())
         }
-        Command::Man => manual::print().map_err(Failure::failed),
+        #[cfg(feature = "man")]
+        Command::Man { dir: None } => manual::print().map_err(Failure::failed),
+        #[cfg(feature = "man")]
+        Command::Man { dir: Some(dir) } => manual::write_pages(&dir).map_err(Failure::failed),
     }
 }
 
@@ -137,6 +144,8 @@ fn check_config(file: Option<&Path>) -> Result<(), Failure> {
     Ok(())
 }
 
+#[cfg(feature = "completions")]
 fn complete(shell: clap_complete::Shell) {
-    clap_complete::generate(shell, &mut Cli::command(), "hearsay", &mut std::io::stdout());
+    let mut program = <Cli as clap::CommandFactory>::command();
+    clap_complete::generate(shell, &mut program, "hearsay", &mut std::io::stdout());
 }

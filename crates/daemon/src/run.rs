@@ -7,7 +7,7 @@
 //! end:* the listeners close first, so that new connections bypass the daemon. Open connections get
 //! time to finish (`drain.rs`). Then the links to peers are closed, the rules are removed, and the
 //! store is synced. *Meanwhile:* SIGHUP makes the daemon read the configuration again
-//! (`reload.rs`).
+//! (`reload.rs`). systemd is told of each of these (`service.rs`).
 
 use crate::clients::{self, ListenerKind};
 use crate::config::{Config, Given};
@@ -23,6 +23,7 @@ use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::CaptureState;
 use crate::reload::Reload;
+use crate::service::ServiceManager;
 use crate::transparent::{self, Transparent};
 use crate::uplink::Uplink;
 use host::dial::Dialler;
@@ -104,7 +105,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let engine = Node::new(settings, index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
     let dialler = Dialler::new(access(&config), egress.clone(), Traffic::default());
-    let pool = Pool::new(dialler, Some(Tls::of_system()));
+    let pool = Pool::new(dialler, Tls::of_system());
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
     let (datagrams, receivers) = mesh::datagrams(&config).unzip();
     let network = Network { pool, limit, uplink: pair.clone(), datagrams };
@@ -134,11 +135,18 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let mirrors = config.mirror.listen.as_slice();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, ?mirrors, "ready");
 
-    let mut reload = Reload { given, held: config, driver: driver.clone(), observer, transparent };
+    let manager = Rc::new(ServiceManager::of_environment());
+    manager.ready();
+    let watched = Rc::clone(&manager);
+    spawn_local(async move { watched.reassure().await });
+    let (held, told) = (config, Rc::clone(&manager));
+    let mut reload =
+        Reload { given, held, driver: driver.clone(), observer, transparent, manager: told };
     tokio::select! {
         () = stop.wait() => {}
         () = reload.heed(hangup, egress) => {}
     }
+    manager.stopping();
     // From here on new connections bypass the daemon. The rules stay: open intercepted connections
     // need them.
     accepting.iter().for_each(AbortHandle::abort);
