@@ -4,6 +4,7 @@
 //!
 //! There is no systemd in the root: `package/systemctl` starts and stops the service as its unit says.
 
+#[allow(dead_code, unused_imports, reason = "this file uses only apt's")]
 mod registries;
 mod world;
 
@@ -176,15 +177,17 @@ fn it_is_installed_upgraded_removed_and_purged() {
     }
     network::inside(test, || {
         let world = World::new();
-        // A second client, on the same bridge.
-        sh("ip link add br-lan type bridge; ip link set br-lan up
-            ip addr flush dev lan0; ip link set lan0 master br-lan; ip addr add 10.1.0.1/24 dev br-lan
+        // The interface that the page names, and a second client, behind the first.
+        sh("ip link set lan0 down; ip link set lan0 name br-lan; ip link set br-lan up
+            ip addr replace 10.1.0.1/24 dev br-lan
             ip netns add client2
-            ip link add lan1 type veth peer name eth0 netns client2
-            ip link set lan1 master br-lan up
-            ip -n client2 addr add 10.1.0.3/24 dev eth0
+            ip link add eth1 netns client type veth peer name eth0 netns client2
+            ip -n client addr add 10.4.0.1/24 dev eth1; ip -n client link set eth1 up
+            ip netns exec client sysctl -qw net.ipv4.ip_forward=1
+            ip -n client2 addr add 10.4.0.2/24 dev eth0
             ip -n client2 link set eth0 up; ip -n client2 link set lo up
-            ip -n client2 route add default via 10.1.0.1");
+            ip -n client2 route add default via 10.4.0.1
+            ip route add 10.4.0.0/24 via 10.1.0.2");
         let registries = Registries::start(&world, &[]);
         let package = package().expect("it was there");
         let root = Root::unpack(&world, &root_archive().expect("it was there"));
