@@ -135,10 +135,7 @@ async fn drive(config: Config, given: Given) -> Result<(), DriveError> {
     let mirrors = config.mirror.listen.as_slice();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, ?mirrors, "ready");
 
-    let manager = Rc::new(ServiceManager::of_environment());
-    manager.ready();
-    let watched = Rc::clone(&manager);
-    spawn_local(async move { watched.reassure().await });
+    let manager = ServiceManager::begin();
     let (held, told) = (config, Rc::clone(&manager));
     let mut reload =
         Reload { given, held, driver: driver.clone(), observer, transparent, manager: told };

@@ -10,6 +10,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -23,8 +24,17 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
+    /// Tells the manager that all listeners are open, and from now on that the loop runs. Needs a `LocalSet`.
+    pub fn begin() -> Rc<Self> {
+        let manager = Rc::new(Self::of_environment());
+        manager.ready();
+        let watched = Rc::clone(&manager);
+        tokio::task::spawn_local(async move { watched.reassure().await });
+        manager
+    }
+
     /// The manager that this process's environment names.
-    pub fn of_environment() -> Self {
+    fn of_environment() -> Self {
         let variable = |name| std::env::var_os(name);
         let Some(path) = variable("NOTIFY_SOCKET").filter(|path| !path.is_empty()) else {
             return Self::default();
@@ -45,7 +55,7 @@ impl ServiceManager {
         }
     }
 
-    /// All listeners are open.
+    /// All is in place, or in place again.
     pub fn ready(&self) {
         self.send("READY=1\n");
     }
@@ -66,7 +76,7 @@ impl ServiceManager {
 
     /// Tells the manager that the loop runs, twice in each of its intervals; never returns. A task of the loop, so that
     /// a loop that hangs is not heard of, and the manager restarts the daemon.
-    pub async fn reassure(&self) {
+    async fn reassure(&self) {
         let Some(interval) = self.watchdog else { return std::future::pending().await };
         loop {
             self.send("WATCHDOG=1\n");
