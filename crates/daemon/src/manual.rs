@@ -1,6 +1,6 @@
 //! `hearsay man`: manual pages, in the language of man(7).
 //!
-//! *What this is:* [`print`], one page for the program and all its commands; [`write_pages`], what a package installs:
+//! *What this is:* [`print()`], one page for the program and all its commands; [`write_pages`], what a package installs:
 //! a page for each command (`manual/pages.rs`), and hearsay.toml(5) (`manual/settings.rs`).
 
 use std::io::{self, Write};
