@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(feature = "completions")]
 use clap_complete::Shell;
 use node::Prefix;
 use tracing::level_filters::LevelFilter;
@@ -91,12 +92,18 @@ pub enum Command {
         file: Option<PathBuf>,
     },
     /// Print completions for a shell
+    #[cfg(feature = "completions")]
     Completions {
         /// The shell
         shell: Shell,
     },
     /// Print the manual page
-    Man,
+    #[cfg(feature = "man")]
+    Man {
+        /// Instead of one page, write one for each command, and hearsay.toml(5), into this directory
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 /// `hearsay run`.

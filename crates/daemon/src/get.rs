@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use content::Root;
 use http::Uri;
 use hyper::body::Incoming;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use node::named;
 use serde::Serialize;
 use wire::Oid;
@@ -21,6 +20,7 @@ use crate::ask;
 use crate::cli::Get;
 use crate::control::ManifestPage;
 use crate::exit::{Exit, Failure};
+use crate::progress::{ProgressBar, progress};
 use crate::term;
 
 mod answer;
@@ -540,19 +540,6 @@ fn proxy_of(listeners: &[SocketAddr]) -> Result<SocketAddr, Failure> {
         ip => ip,
     };
     Ok(SocketAddr::new(ip, first.port()))
-}
-
-/// A progress bar; `indicatif` shows it only on a terminal.
-pub fn progress(is_quiet: bool) -> ProgressBar {
-    if is_quiet {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
-    let template = "{bar:24} {bytes}/{total_bytes} {bytes_per_sec} eta {eta} {msg}";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar
 }
 
 fn interrupted(output: &Path) -> Failure {

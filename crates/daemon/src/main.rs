@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 
 mod ask;
 mod body_credit;
@@ -31,6 +31,7 @@ mod keeper;
 mod ledger;
 mod links;
 mod log;
+#[cfg(feature = "man")]
 mod manual;
 mod mesh;
 mod metrics;
@@ -40,6 +41,7 @@ mod origins;
 mod overhear;
 mod pair;
 mod peers;
+mod progress;
 mod publish;
 mod put;
 mod query;
@@ -47,6 +49,7 @@ mod reload;
 mod rights;
 mod run;
 mod selftest;
+mod service;
 mod show_ledger;
 mod show_mirror;
 mod show_uplink;
@@ -88,11 +91,15 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Mirror { action } => show_mirror::run(&action),
         Command::Doctor(args) => wait(doctor::run(&args, &paths())),
         Command::CheckConfig { file } => check_config(file.as_deref()),
+        #[cfg(feature = "completions")]
         Command::Completions { shell } => {
             complete(shell);
             Ok(())
         }
-        Command::Man => manual::print().map_err(Failure::failed),
+        #[cfg(feature = "man")]
+        Command::Man { dir: None } => manual::print().map_err(Failure::failed),
+        #[cfg(feature = "man")]
+        Command::Man { dir: Some(dir) } => manual::write_pages(&dir).map_err(Failure::failed),
     }
 }
 
@@ -145,6 +152,8 @@ fn check_config(file: Option<&Path>) -> Result<(), Failure> {
     Ok(())
 }
 
+#[cfg(feature = "completions")]
 fn complete(shell: clap_complete::Shell) {
-    clap_complete::generate(shell, &mut Cli::command(), "hearsay", &mut std::io::stdout());
+    let mut program = <Cli as clap::CommandFactory>::command();
+    clap_complete::generate(shell, &mut program, "hearsay", &mut std::io::stdout());
 }

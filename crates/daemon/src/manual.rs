@@ -1,18 +1,24 @@
-//! `hearsay man`: one page for the program and all its commands, in the language of man(7).
+//! `hearsay man`: manual pages, in the language of man(7).
+//!
+//! *What this is:* [`print()`], one page for the program and all its commands; [`write_pages`], what a package installs:
+//! a page for each command (`manual/pages.rs`), and hearsay.toml(5) (`manual/settings.rs`).
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 
 use crate::cli::{Cli, EXIT_CODES};
 
-/// Prints the page.
+mod examples;
+mod pages;
+mod settings;
+
+/// Prints one page for the program and all its commands.
 pub fn print() -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let mut program = Cli::command();
-    program.build();
-    // One page with a section for each command, where clap_mangen would make a page for each.
+    let program = program();
     let page = Man::new(program.clone());
     page.render_title(&mut out)?;
     page.render_name_section(&mut out)?;
@@ -21,8 +27,30 @@ pub fn print() -> io::Result<()> {
     page.render_options_section(&mut out)?;
     writeln!(out, ".SH COMMANDS")?;
     commands(&program, "hearsay", &mut out)?;
+    end(&page, &mut out)
+}
+
+/// Writes `hearsay.1`, `hearsay-COMMAND.1` for each command and `hearsay.toml.5` into a directory.
+pub fn write_pages(dir: &Path) -> io::Result<()> {
+    let write = |(name, page): (String, Vec<u8>)| {
+        let path = dir.join(name);
+        let named = |error| io::Error::other(format!("{}: {error}", path.display()));
+        std::fs::write(&path, page).map_err(named)
+    };
+    pages::all(&program())?.into_iter().try_for_each(write)?;
+    write(("hearsay.toml.5".to_owned(), settings::page().into_bytes()))
+}
+
+fn program() -> Command {
+    let mut program = Cli::command();
+    program.build();
+    program
+}
+
+/// Writes the sections at a page's end.
+fn end(page: &Man, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, ".SH \"EXIT STATUS\"\n{}", escaped(EXIT_CODES))?;
-    page.render_version_section(&mut out)
+    page.render_version_section(out)
 }
 
 /// Writes a section for each subcommand, recursively.
@@ -51,8 +79,23 @@ fn without_headings(text: &str) -> String {
     text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
 }
 
-/// Escapes hyphens, which roff would otherwise print as typographic ones. Our texts need no other
-/// escapes: none has a leading dot or a backslash.
+/// Escapes what roff would take for its own: backslashes, hyphens (which it would print as typographic ones), and a dot
+/// or an apostrophe at the beginning of a line.
 fn escaped(text: &str) -> String {
-    text.replace('-', "\\-")
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    let line = |line: &str| match line.starts_with(['.', '\'']) {
+        true => format!("\\&{line}"),
+        false => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_not_taken_for_requests() {
+        assert_eq!(escaped("a-b\n.c \\d\n'e"), "a\\-b\n\\&.c \\ed\n\\&'e");
+    }
 }

@@ -62,8 +62,7 @@ impl Observer {
         let (config, intercept) = (RefCell::new(config.clone()), RefCell::default());
         let (routes, is_temporary, heard) =
             (RefCell::default(), RefCell::default(), RefCell::default());
-        let (started, in_force, tested) =
-            (Instant::now(), RefCell::default(), RefCell::default());
+        let (started, in_force, tested) = (Instant::now(), RefCell::default(), RefCell::default());
         Self {
             driver,
             config,

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use indicatif::ProgressBar;
 use serde::Serialize;
 use wire::Oid;
 
 use crate::ask;
 use crate::cli::Put;
 use crate::exit::Failure;
-use crate::get::{parse_oid, progress};
+use crate::get::parse_oid;
+use crate::progress::{ProgressBar, progress};
 use crate::publish::PublishedLine;
 use crate::term::{self, Style};
 

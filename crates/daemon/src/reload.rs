@@ -8,6 +8,7 @@
 use crate::config::{Config, Given};
 use crate::driver::Driver;
 use crate::observe::Observer;
+use crate::service::ServiceManager;
 use crate::transparent::Transparent;
 use crate::uplink::Feed as _;
 use host::egress::Egress;
@@ -134,6 +135,8 @@ pub struct Reload {
     pub driver: Driver,
     pub observer: Rc<Observer>,
     pub transparent: Transparent,
+    /// Told before and after each reload.
+    pub manager: Rc<ServiceManager>,
 }
 
 impl Reload {
@@ -151,6 +154,12 @@ impl Reload {
     }
 
     fn reload(&mut self) {
+        self.manager.reloading();
+        self.read_again();
+        self.manager.ready();
+    }
+
+    fn read_again(&mut self) {
         match self.given.load() {
             Ok(new) => {
                 if let Err(error) = self.driver.helper().reload()

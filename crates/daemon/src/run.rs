@@ -8,7 +8,7 @@
 //! end:* the listeners close first, so that new connections bypass the daemon. Open connections get
 //! time to finish (`drain.rs`). Then the links to peers are closed, the rules are removed, and the
 //! store is synced. *Meanwhile:* SIGHUP makes the daemon read the configuration again
-//! (`reload.rs`).
+//! (`reload.rs`). systemd is told of each of these (`service.rs`).
 
 use crate::clients::{self, ListenerKind};
 use crate::config::{Config, Given};
@@ -27,6 +27,7 @@ use crate::overhear::CaptureState;
 use crate::reload::Reload;
 use crate::rights;
 use crate::selftest;
+use crate::service::ServiceManager;
 use crate::transparent::{self, Transparent};
 use crate::uplink::Uplink;
 use host::dial::Dialler;
@@ -43,7 +44,7 @@ use std::time::Duration;
 use store::Recovery;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
 
 /// How long links may take to send what is still buffered when the daemon stops.
@@ -91,12 +92,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     let mut listeners = open_listeners(&config, &helper)?;
     let in_force = rights::confine(&config, &given);
     let (answers, answered) = mpsc::unbounded_channel();
-    say_panics();
-    let (disk, index, recovery) = Disk::open(&config.store, &answers)?;
-    if disk.trouble().is_none() {
-        say_store(&recovery, index.report().index_bytes);
-    }
-    abort_on_panic();
+    let (disk, index) = open_store(&config, &answers)?;
     let is_known = config.mesh.routing().is_some() || config.uplink.far.is_some();
     let identity = is_known.then(|| Identity::of(&config.store.place));
     let pair = identity.as_ref().and_then(|it| Uplink::open(&config, it, access(&config)));
@@ -107,7 +103,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     let engine = Node::new(settings, index);
     let egress = egress::follow(config.access.out.clone(), &config.mesh.interfaces).await?;
     let dialler = Dialler::new(access(&config), egress.clone(), Traffic::default());
-    let pool = Pool::new(dialler, Some(Tls::of_system()));
+    let pool = Pool::new(dialler, Tls::of_system());
     let limit = ConnectionLimit::new(clients::connections_max(), config.memory_bytes);
     let (datagrams, receivers) = mesh::datagrams(&config).unzip();
     let network = Network { pool, limit, uplink: pair.clone(), datagrams, helper: helper.clone() };
@@ -140,11 +136,15 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     let mirrors = config.mirror.listen.as_slice();
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, ?mirrors, "ready");
 
-    let mut reload = Reload { given, held: config, driver: driver.clone(), observer, transparent };
+    let manager = ServiceManager::begin();
+    let (held, told) = (config, Rc::clone(&manager));
+    let mut reload =
+        Reload { given, held, driver: driver.clone(), observer, transparent, manager: told };
     tokio::select! {
         () = stop.wait() => {}
         () = reload.heed(hangup, egress) => {}
     }
+    manager.stopping();
     // From here on new connections bypass the daemon. The rules stay: open intercepted connections
     // need them.
     accepting.iter().for_each(AbortHandle::abort);
@@ -157,6 +157,20 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     driver.with_disk(Disk::finish);
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Opens the store. Until then a panic may come of a damaged file, which is replaced; afterwards it ends the daemon.
+fn open_store(
+    config: &Config,
+    answers: &UnboundedSender<StoreInput>,
+) -> Result<(Disk, store::Index), DriveError> {
+    say_panics();
+    let (disk, index, recovery) = Disk::open(&config.store, answers)?;
+    if disk.trouble().is_none() {
+        say_store(&recovery, index.report().index_bytes);
+    }
+    abort_on_panic();
+    Ok((disk, index))
 }
 
 fn say_store(recovery: &Recovery, index_bytes: u64) {

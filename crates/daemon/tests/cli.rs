@@ -537,3 +537,35 @@ fn get_never_joins_two_versions() {
     expect(&ended(hearsay.command(&args)), 0, &[]);
     assert_same(&std::fs::read(&got).expect("the file"), &new);
 }
+
+#[test]
+fn a_package_gets_a_page_for_each_command() {
+    let world = World::new();
+    let dir = world.path("pages");
+    std::fs::create_dir(&dir).expect("a directory of the test's own");
+    let dir = dir.display().to_string();
+    assert_eq!(run(&["man", "--dir", &dir]).code, 0);
+    let page = |name: &str| std::fs::read_to_string(format!("{dir}/{name}")).expect(name);
+    let sections = |text: &str| -> Vec<String> {
+        let heads = text.lines().filter_map(|line| line.strip_prefix(".SH "));
+        heads.map(|head| head.trim_matches('"').to_owned()).collect()
+    };
+    for command in ["run", "status", "intercept", "check-config", "completions"] {
+        let page = page(&format!("hearsay-{command}.1"));
+        let sections = sections(&page);
+        for section in ["NAME", "SYNOPSIS", "OPTIONS", "FILES", "EXAMPLES", "EXIT STATUS"] {
+            assert!(sections.iter().any(|it| it == section), "{command}: {section}: {sections:?}");
+        }
+        assert!(page.contains(&format!("\nhearsay {}", command.replace('-', "\\-"))), "{page}");
+    }
+    // Commands of commands are on the pages of these.
+    assert!(page("hearsay-intercept.1").contains(".SS \"hearsay intercept check\""));
+    assert!(page("hearsay.1").contains("hearsay\\-status"));
+    let settings = page("hearsay.toml.5");
+    for part in [".SS \"[mesh]\"", "\\fBkey\\-file\\fR, for example", "\\fBmemory\\fR, by default"]
+    {
+        assert!(settings.contains(part), "{part}: {settings}");
+    }
+    let ended = run(&["man", "--dir", &format!("{dir}/none")]);
+    assert!(ended.code == 1 && ended.err.contains("none/hearsay.1"), "{}", ended.err);
+}

@@ -31,5 +31,9 @@ pub mod routing;
 pub mod screened;
 pub mod splice;
 mod timeouts;
+#[cfg(feature = "tls")]
+pub mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "without_tls.rs"]
 pub mod tls;
 pub mod traffic;

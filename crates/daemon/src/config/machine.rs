@@ -18,6 +18,10 @@ pub struct Machine {
     pub cache_home: Option<PathBuf>,
     /// `$XDG_RUNTIME_DIR`.
     pub runtime_dir: Option<PathBuf>,
+    /// `$CACHE_DIRECTORY`, by which systemd names a service's directory (systemd.exec(5)).
+    pub service_cache: Option<PathBuf>,
+    /// `$RUNTIME_DIRECTORY`, likewise.
+    pub service_runtime: Option<PathBuf>,
 }
 
 /// The control socket of a daemon that runs as root.
@@ -34,11 +38,17 @@ impl Machine {
             home: directory("HOME"),
             cache_home: directory("XDG_CACHE_HOME"),
             runtime_dir: directory("XDG_RUNTIME_DIR"),
+            service_cache: directory("CACHE_DIRECTORY"),
+            service_runtime: directory("RUNTIME_DIRECTORY"),
         }
     }
 
-    /// The store's default directory; `None` for a user without `$HOME` and `$XDG_CACHE_HOME`.
+    /// The store's default directory: a service's, or the user's; `None` for a user without `$HOME` and
+    /// `$XDG_CACHE_HOME`.
     pub fn store_dir(&self) -> Option<PathBuf> {
+        if let Some(of_service) = &self.service_cache {
+            return Some(of_service.clone());
+        }
         if self.is_root {
             return Some(PathBuf::from("/var/cache/hearsay"));
         }
@@ -56,9 +66,12 @@ impl Machine {
         })
     }
 
-    /// The control socket's default path. For a user other than root it is in the runtime directory, else
-    /// in the store's default directory; `None` if neither exists.
+    /// The control socket's default path. A service has it in its own directory. For a user other than root it is in
+    /// the runtime directory, else in the store's default directory; `None` if neither exists.
     pub fn control(&self) -> Option<PathBuf> {
+        if let Some(of_service) = &self.service_runtime {
+            return Some(of_service.join("control.sock"));
+        }
         if self.is_root {
             return Some(PathBuf::from(CONTROL_OF_ROOT));
         }
@@ -111,6 +124,10 @@ mod tests {
         assert_eq!(user.store_dir(), Some("/c/hearsay".into()));
         assert_eq!(user.control(), Some("/run/user/7/hearsay.sock".into()));
         assert_eq!(Machine::default().store_dir(), None);
+        user.service_cache = Some("/var/cache/hearsay".into());
+        user.service_runtime = Some("/run/hearsay".into());
+        assert_eq!(user.store_dir(), Some("/var/cache/hearsay".into()));
+        assert_eq!(user.control(), Some(CONTROL_OF_ROOT.into()));
     }
 
     #[test]
