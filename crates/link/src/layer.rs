@@ -100,6 +100,15 @@ impl<P: Packet> Layer<P> {
         self.settle(now);
     }
 
+    /// A packet that came from the MAC has gone on by another interface, or to a program here: so the interlay node
+    /// before this one knows that it is no longer under way.
+    pub fn gone(&mut self, now: Instant, packet: &P) {
+        if let Some((pace, interlay)) = self.pace.as_mut().zip(packet.interlay()) {
+            pace.gone(now, interlay);
+        }
+        self.settle(now);
+    }
+
     /// The MAC has received a frame that was for another router.
     pub fn overhear(&mut self, now: Instant, packet: &P, from: IpAddr) {
         if let Some(recover) = &mut self.recover {
@@ -154,6 +163,11 @@ impl<P: Packet> Layer<P> {
     /// Pacing, if it is on: its estimates.
     pub fn pace(&self) -> Option<&Pace<P>> {
         self.pace.as_ref()
+    }
+
+    /// Recovery, if it is on: its estimates.
+    pub fn recover(&self) -> Option<&Recover<P>> {
+        self.recover.as_ref()
     }
 
     /// A message has arrived, for this router or on its way.

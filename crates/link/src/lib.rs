@@ -12,6 +12,7 @@ mod layer;
 mod message;
 pub mod pace;
 pub mod recover;
+mod table;
 
 pub use frame::{Frame, Next, Outcome, Verdict};
 pub use header::{Flags, Header, Kind, SACK_BLOCKS_MAX, Sack, Tcp, before};

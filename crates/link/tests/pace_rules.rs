@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use common::{Packet, ack, at, datagram, ip};
 use link::pace::{Config, Counters, Output, Pace};
-use link::{Flags, Header, Kind, Message, Packet as _, Probe, SACK_BLOCKS_MAX, Sack, Tcp};
+use link::{
+    Flags, Header, Interlay, Kind, Message, Packet as _, Probe, SACK_BLOCKS_MAX, Sack, Tcp,
+};
 use wire::Instant;
 
 const ME: usize = 1;
@@ -331,6 +333,64 @@ fn new_names_do_not_raise_the_rate_of_probes() {
     let most = 4.0 * seconds / config.probe_interval.as_secs_f64();
     assert!(bench.counters().probes_sent as f64 <= most, "{:?}", bench.counters());
     assert_eq!(bench.counters().neighbours_evicted, 996);
+}
+
+#[test]
+fn names_that_nobody_answers_to_do_not_drive_out_who_answers() {
+    let config = Config { neighbours_max: 4, ..Config::default() };
+    let mut bench = Bench::measured(config, 20 * MS);
+    for name in 0..1000 {
+        bench.passes(at(0.2), HOST, ME, 100 + name, HOP);
+    }
+    assert!(bench.pace.gap(ip(NODE), 1000).is_some(), "{:?}", bench.counters());
+    assert_eq!(bench.counters().neighbours_evicted, 997);
+    // Where all answer, there is no room.
+    let mut bench = Bench::measured(Config { neighbours_max: 1, ..config }, 20 * MS);
+    bench.passes(at(0.2), HOST, ME, NODE + 1, HOP);
+    assert_eq!((bench.counters().neighbours_refused, bench.pace.neighbours().count()), (1, 1));
+    assert!(bench.pace.gap(ip(NODE), 1000).is_some());
+}
+
+#[test]
+fn a_mac_that_says_nothing_counts_as_free_after_a_while() {
+    let mut bench = Bench::new(Config::default());
+    let sent = [0, 1].map(|_| bench.send(at(0.0), to_host(1000), HOP));
+    assert_eq!(bench.numbers(), sent[..1]);
+    let due = bench.pace.poll_timeout().expect("it is not waited for for ever");
+    bench.pace.handle_timeout(due);
+    bench.drain();
+    assert_eq!(bench.numbers(), sent);
+    assert_eq!(bench.counters().verdicts_missing, 1);
+}
+
+#[test]
+fn what_goes_on_by_another_interface_has_left() {
+    let mut bench = Bench::measured(Config::default(), 20 * MS);
+    let number = |number| Interlay { node: ip(NODE), number: Some(number), left: None };
+    bench.pace.gone(at(0.5), number(1));
+    bench.drain();
+    assert_eq!(bench.messages.last(), Some(&(ip(NODE), Message::Left)));
+    let count = bench.messages.len();
+    bench.pace.gone(at(0.5), number(2));
+    bench.pace.gone(at(0.5), Interlay { node: ip(ELSEWHERE), ..number(1) });
+    bench.drain();
+    assert_eq!(bench.messages.len(), count, "it was told just now, and strangers are not told");
+}
+
+#[test]
+fn probes_count_while_a_node_says_nothing_of_what_has_left_it() {
+    let mut bench = Bench::measured(Config::default(), 20 * MS);
+    let gap = |bench: &Bench| bench.pace.gap(ip(NODE), 1000).expect("it is paced");
+    let first = gap(&bench);
+    bench.passes(at(0.5), HOST, ME, NODE, HOP);
+    bench.send(at(0.5), to_host(1000), HOP);
+    bench.run(at(1.0));
+    bench.answer(at(1.0), 10 * MS);
+    assert_eq!(gap(&bench), first, "news may still come");
+    bench.passes(at(2.9), HOST, ME, NODE, HOP);
+    bench.run(at(2.9));
+    bench.answer(at(2.9), 10 * MS);
+    assert_eq!(gap(&bench), first / 2);
 }
 
 /// ACKs in the queue of a neighbour, behind one packet that takes its time.

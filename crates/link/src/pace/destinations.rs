@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wire::Instant;
 
-use super::table::{Key, Table};
+use crate::table::{Key, Table};
 
 /// How many old rows are tried before a new destination is refused: those that have packets waiting stay.
 const TRIES: usize = 8;

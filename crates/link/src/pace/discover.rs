@@ -16,7 +16,7 @@ use crate::{Header, Interlay, Message, Packet, Probe};
 impl<P: Packet> Pace<P> {
     /// A packet of traffic has come that passed interlay node `node` last.
     pub(super) fn learn(&mut self, now: Instant, header: &Header, node: IpAddr, from: IpAddr) {
-        let key = self.meet(now, node);
+        let Some(key) = self.meet(now, node) else { return };
         if let Some(neighbour) = self.neighbours.get_mut(key) {
             neighbour.recent.note(now, header.to.ip());
         }
@@ -33,7 +33,7 @@ impl<P: Packet> Pace<P> {
             self.counters.claims_refused += 1;
             return;
         }
-        let key = self.meet(now, node);
+        let Some(key) = self.meet(now, node) else { return };
         let config = &self.config;
         let neighbour = self.neighbours.get_mut(key);
         if neighbour.is_some_and(|it| it.claim(now, config, to))
@@ -53,7 +53,7 @@ impl<P: Packet> Pace<P> {
         let is_waiting = self.queues.get(key.slot()).is_some_and(|queue| !queue.is_empty());
         let Some(neighbour) = self.neighbours.get_mut(key) else { return };
         if let Some(left) = left {
-            neighbour.follow(&follow, left, is_waiting);
+            neighbour.follow(now, &follow, left, is_waiting);
         }
         if let Some(number) = number
             && header.to.ip() == self.me
@@ -121,18 +121,19 @@ impl<P: Packet> Pace<P> {
         self.forget(key);
     }
 
-    /// The row of an interlay node with traffic, old or new.
-    fn meet(&mut self, now: Instant, node: IpAddr) -> Key {
+    /// The row of an interlay node with traffic, old or new; `None`: it is new, and all rows are those of nodes that
+    /// answer probes.
+    fn meet(&mut self, now: Instant, node: IpAddr) -> Option<Key> {
         if let Some(key) = self.neighbours.find(&node) {
             self.neighbours.touch(key);
             if let Some(neighbour) = self.neighbours.get_mut(key) {
                 neighbour.active_at = now;
             }
-            return key;
+            return Some(key);
         }
-        if let Some(oldest) = self.neighbours.oldest().filter(|_| self.neighbours.is_full()) {
-            self.counters.neighbours_evicted += 1;
-            self.forget(oldest);
+        if self.neighbours.is_full() && !self.evict() {
+            self.counters.neighbours_refused += 1;
+            return None;
         }
         let key = self.neighbours.insert(node, Neighbour::new(now));
         self.counters.neighbours_found += 1;
@@ -145,7 +146,17 @@ impl<P: Packet> Pace<P> {
                 self.set(Timer::Probe, key, Some(soon));
             }
         }
-        key
+        Some(key)
+    }
+
+    /// Forgets the oldest neighbour that has answered no probe. Names that nobody answers to can be invented; they
+    /// must not drive out those that pace.
+    fn evict(&mut self) -> bool {
+        let unpaced = self.neighbours.by_age().find(|(_, it)| !it.is_paced());
+        let Some(key) = unpaced.map(|(key, _)| key) else { return false };
+        self.counters.neighbours_evicted += 1;
+        self.forget(key);
+        true
     }
 
     fn forget(&mut self, key: Key) {

@@ -11,9 +11,9 @@ use std::time::Duration;
 use wire::{Instant, TimerQueue};
 
 use super::config::Config;
-use super::table::{Key, Table};
 use super::thin::{may_go, supersedes};
 use crate::header::before;
+use crate::table::{Key, Table};
 use crate::{Packet, Tcp};
 
 /// After this many ACKs a transfer is steady.

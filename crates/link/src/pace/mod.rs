@@ -19,7 +19,6 @@ mod hold;
 mod neighbour;
 mod queue;
 mod send;
-mod table;
 mod thin;
 mod window;
 
@@ -29,13 +28,13 @@ use std::time::Duration;
 
 use wire::{Instant, TimerQueue};
 
+use crate::table::{Key, Seed, Table};
 use crate::{Frame, Header, Interlay, Kind, Message, Packet, Probe};
 use destinations::Destinations;
 use hold::Holding;
 use neighbour::Neighbour;
 use queue::Queue;
 use send::Urgent;
-use table::{Key, Seed, Table};
 use thin::Flows;
 
 pub use config::{Config, Follow, Overhead};
@@ -67,8 +66,12 @@ pub struct Counters {
     pub neighbours_ended: u64,
     /// Times that a neighbour was left alone because its probes went unanswered.
     pub neighbours_silent: u64,
-    /// Neighbours forgotten because there were too many.
+    /// Neighbours that had answered no probe, forgotten because there were too many.
     pub neighbours_evicted: u64,
+    /// Neighbours not taken up because there were too many, and all of them answer.
+    pub neighbours_refused: u64,
+    /// Times that the MAC did not say what became of its frames, so that it counted as free.
+    pub verdicts_missing: u64,
     /// Destinations forgotten because there were too many.
     pub destinations_evicted: u64,
     /// Claims of destinations that were believed.
@@ -131,8 +134,9 @@ pub struct Pace<P> {
     control: VecDeque<Urgent<P>>,
     /// What the MAC gets next (WINE, section 2.1).
     active: Queue<P>,
-    /// Frames that the MAC has.
+    /// Frames that the MAC has, and when it last took or returned one.
     in_mac: u32,
+    mac_at: Instant,
     /// Three for each neighbour's slot: see [`Timer`].
     timers: TimerQueue,
     probes: u64,
@@ -151,6 +155,9 @@ enum Timer {
     /// When to look whether its traffic has ceased.
     Idle,
 }
+
+/// No MAC takes as long for a frame: its verdict went astray.
+const VERDICT_TIMEOUT: Duration = Duration::from_secs(2);
 
 const TIMERS: [Timer; 3] = [Timer::Release, Timer::Probe, Timer::Idle];
 
@@ -176,6 +183,7 @@ impl<P: Packet> Pace<P> {
             control: VecDeque::new(),
             active: Queue::new(),
             in_mac: 0,
+            mac_at: Instant::ZERO,
             timers: TimerQueue::new(TIMERS.len() * neighbours_max),
             probes: 0,
             outputs: VecDeque::new(),
@@ -198,7 +206,15 @@ impl<P: Packet> Pace<P> {
     /// The MAC has finished with a frame, so that it can take another. Each frame that it got must come back so.
     pub fn finished(&mut self, now: Instant) {
         self.in_mac = self.in_mac.saturating_sub(1);
+        self.mac_at = now;
         self.pump(now);
+    }
+
+    /// A packet with this header has gone on by another interface.
+    pub fn gone(&mut self, now: Instant, interlay: Interlay) {
+        if let Interlay { node, number: Some(number), .. } = interlay {
+            self.has_left(now, node, number);
+        }
     }
 
     /// A packet has come from the neighbour `from`, with this header.
@@ -244,13 +260,22 @@ impl<P: Packet> Pace<P> {
         while let Some((packet, next)) = self.holding.due(now) {
             self.data(now, &packet.header(), packet, next);
         }
+        if self.mac_due().is_some_and(|at| at <= now) {
+            self.in_mac = 0;
+            self.counters.verdicts_missing += 1;
+        }
         self.pump(now);
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.timers.next().map(|(at, _)| at);
-        timer.into_iter().chain(self.holding.next()).min()
+        timer.into_iter().chain(self.holding.next()).chain(self.mac_due()).min()
+    }
+
+    /// When the MAC no longer counts as busy, whatever it says.
+    fn mac_due(&self) -> Option<Instant> {
+        (self.in_mac > 0).then(|| self.mac_at + VERDICT_TIMEOUT)
     }
 
     /// Takes one output; drain until `None`.

@@ -114,8 +114,8 @@ impl Neighbour {
         };
         let measured = (f64::from(config.probe_bytes) + overhead).max(1.0) / half;
         let rate = match self.estimate {
-            Some(before) if config.follow.is_some() => before.rate,
-            None if config.follow.is_some() => measured.max(RATE_MIN),
+            Some(before) if config.follow.is_some() && !self.window.is_silent(now) => before.rate,
+            _ if config.follow.is_some() => measured.max(RATE_MIN),
             Some(before) => before.rate + config.gain * (measured - before.rate),
             None => measured,
         };
@@ -124,8 +124,8 @@ impl Neighbour {
     }
 
     /// It says that this number has left it. The rate follows, and rises only if packets wait for it.
-    pub(super) fn follow(&mut self, follow: &Follow, number: u8, is_waiting: bool) {
-        let Some(advance) = self.window.heed(number) else { return };
+    pub(super) fn follow(&mut self, now: Instant, follow: &Follow, number: u8, is_waiting: bool) {
+        let Some(advance) = self.window.heed(now, number) else { return };
         let Some(estimate) = &mut self.estimate else { return };
         let missing =
             (follow.most(estimate.hops) - f64::from(self.window.under_way())).clamp(-2.0, 2.0);
@@ -188,15 +188,24 @@ impl Probes {
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     seen: [Option<(IpAddr, Instant)>; RECENT_MAX],
-    /// The one of the last packet, and the one that was named last.
+    /// The one of the last packet, and when it was noted.
     last: usize,
+    noted_at: Instant,
+    /// The one that was named last.
     named: usize,
 }
+
+/// Of packets that come faster, not each is looked up.
+const NOTE_EVERY: Duration = Duration::from_millis(5);
 
 impl Recent {
     pub(super) fn note(&mut self, now: Instant, destination: IpAddr) {
         let is_it = |it: &Option<(IpAddr, Instant)>| it.is_some_and(|(ip, _)| ip == destination);
         if !is_it(&self.seen[self.last]) {
+            if self.seen[self.last].is_some() && now.since(self.noted_at) < NOTE_EVERY {
+                return;
+            }
+            self.noted_at = now;
             let oldest = || (0..RECENT_MAX).min_by_key(|at| self.seen[*at].map(|(_, at)| at));
             let place = self.seen.iter().position(is_it).or_else(oldest);
             self.last = place.unwrap_or_default();

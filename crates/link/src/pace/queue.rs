@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use wire::Instant;
 
-use super::table::Key;
+use crate::table::Key;
 
 /// A packet that waits.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use wire::Instant;
 
 use super::queue::{Queue, Waiting};
-use super::table::Key;
 use super::thin::{Place, Step};
 use super::{Output, Pace, Timer};
+use crate::table::Key;
 use crate::{Frame, Header, Interlay, Kind, Message, Packet};
 
 /// A packet that must not wait behind others.
@@ -93,6 +93,7 @@ impl<P: Packet> Pace<P> {
                 return;
             };
             self.in_mac += 1;
+            self.mac_at = now;
             let frame = Frame { interlay: Some(self.label(now, &packet, neighbour)), packet };
             self.outputs.push_back(Output::Transmit { frame, next });
         }

@@ -12,8 +12,8 @@
 
 use std::net::SocketAddr;
 
-use super::table::{Key, Table};
 use crate::header::before;
+use crate::table::{Key, Table};
 use crate::{Flags, Header, Tcp};
 
 /// Where a packet waits: in which queue, and at which place.

@@ -1,5 +1,7 @@
 //! What is under way to a neighbouring interlay node, by the numbers in the headers of both.
 
+use std::time::Duration;
+
 use wire::Instant;
 
 /// The numbers of packets to and from a neighbour, modulo 256.
@@ -15,11 +17,16 @@ pub(super) struct Window {
     left: Option<u8>,
     /// When it was told.
     told_at: Instant,
+    /// When it last said that anything new had left.
+    news_at: Instant,
 }
+
+/// A neighbour that has packets under way, and says nothing of them for so long, does not count.
+const NEWS_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Window {
     pub(super) fn new(now: Instant) -> Self {
-        Self { sent: 0, gone: 0, under_way: 0, left: None, told_at: now }
+        Self { sent: 0, gone: 0, under_way: 0, left: None, told_at: now, news_at: now }
     }
 
     /// The number of a packet that is sent to it now.
@@ -43,15 +50,20 @@ impl Window {
     }
 
     /// It says that this number has left it: how many more than it said before; `None`: that is old, or was never sent.
-    pub(super) fn heed(&mut self, number: u8) -> Option<u8> {
+    pub(super) fn heed(&mut self, now: Instant, number: u8) -> Option<u8> {
         let advance = number.wrapping_sub(self.gone);
         let most = self.sent.wrapping_sub(self.gone);
         if advance > most {
             return None;
         }
-        self.gone = number;
+        (self.gone, self.news_at) = (number, now);
         self.under_way = self.sent.wrapping_sub(number);
         (advance > 0).then_some(advance)
+    }
+
+    /// Whether it has packets under way, and has said nothing of them for long.
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        self.sent != self.gone && now.since(self.news_at) >= NEWS_TIMEOUT
     }
 
     /// How many were under way when it last said what had left.
@@ -75,9 +87,12 @@ mod tests {
         let mut oldest = 0_u8;
         for _ in 0..1000 {
             let numbers = [(); 3].map(|()| window.next());
-            assert_eq!(window.heed(numbers[0]), Some(numbers[0].wrapping_sub(oldest)));
+            assert_eq!(
+                window.heed(Instant::ZERO, numbers[0]),
+                Some(numbers[0].wrapping_sub(oldest))
+            );
             assert_eq!((window.under_way(), window.beyond(0.5)), (2, 1.5));
-            assert_eq!(window.heed(numbers[0]), None, "it is no news");
+            assert_eq!(window.heed(Instant::ZERO, numbers[0]), None, "it is no news");
             oldest = numbers[0];
         }
     }
@@ -86,9 +101,9 @@ mod tests {
     fn what_was_not_sent_or_is_old_is_no_news() {
         let mut window = Window::new(Instant::ZERO);
         (0..10).for_each(|_| _ = window.next());
-        assert_eq!(window.heed(8), Some(8));
+        assert_eq!(window.heed(Instant::ZERO, 8), Some(8));
         for number in [11, 200, 7, 3, 0] {
-            assert_eq!(window.heed(number), None, "{number}");
+            assert_eq!(window.heed(Instant::ZERO, number), None, "{number}");
         }
         assert_eq!(window.under_way(), 2);
         assert_eq!(window.beyond(2.5), 0.0);

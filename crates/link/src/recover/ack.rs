@@ -43,6 +43,9 @@ impl<P: Packet> Recover<P> {
     /// An acknowledgement has come, alone or with data. Returns whether it need not go on.
     pub(super) fn is_needless_ack(&mut self, now: Instant, header: &Header, tcp: &Tcp) -> bool {
         let Some(slot) = self.table.find((header.to, header.from)) else { return false };
+        if self.is_probe(header, tcp) {
+            return false;
+        }
         let flow = self.table.flow(slot);
         // An acknowledgement of data that was never seen here, or not yet sent, changes nothing.
         let Some(sent) = flow.sent.filter(|sent| !before(*sent, tcp.ack)) else { return false };
@@ -73,6 +76,17 @@ impl<P: Packet> Recover<P> {
         self.resend_sack_holes(now, slot);
         self.arm(slot);
         drops
+    }
+
+    /// Whether an acknowledgement without data begins before what its sender has sent: it asks whether the other end is
+    /// there, or has room, and must get there (RFC 9293, sections 3.8.4 and 3.8.6.1).
+    fn is_probe(&self, header: &Header, tcp: &Tcp) -> bool {
+        if !tcp.is_pure_ack() {
+            return false;
+        }
+        let own = self.table.find((header.from, header.to));
+        let sent = own.and_then(|slot| self.table.get(slot).sent);
+        sent.is_some_and(|sent| before(tcp.seq, sent))
     }
 
     /// All data before `tcp.ack` has arrived.
@@ -127,22 +141,15 @@ impl<P: Packet> Recover<P> {
             {
                 continue;
             }
-            let (sacked, cache) = (&mut flow.sacked, &mut flow.cache);
-            let count = cache.len();
-            cache.retain(|it| {
-                let has_arrived = !before(it.seq, first) && !before(after, it.end);
-                if has_arrived && !it.is_repeated {
-                    rank = rank.max(it.order);
-                }
-                !has_arrived
+            self.counters.evicted_acked += flow.cache.remove_within(first, after, |it| {
+                rank = rank.max(if it.is_repeated { 0 } else { it.order });
             });
-            self.counters.evicted_acked += (count - cache.len()) as u64;
-            match sacked {
+            match &mut flow.sacked {
                 Some((end, order)) => {
                     *order = rank.max(*order);
                     *end = if before(*end, after) { after } else { *end };
                 }
-                None => *sacked = Some((after, rank)),
+                None => flow.sacked = Some((after, rank)),
             }
         }
         rank
@@ -253,7 +260,7 @@ impl<P: Packet> Recover<P> {
         packet: &P,
         next: Next,
     ) {
-        if !tcp.is_pure_ack() || header.bytes > BYTES_MAX {
+        if !tcp.is_pure_ack() || header.bytes > BYTES_MAX || self.is_probe(header, tcp) {
             return;
         }
         let slot = self.flow_of((header.to, header.from));

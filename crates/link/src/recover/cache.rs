@@ -14,7 +14,7 @@ pub(super) struct Entry<P> {
     pub(super) seq: u32,
     /// The one after its last; SYN and FIN count as one each.
     pub(super) end: u32,
-    /// Length of the IP packet.
+    /// What it costs of the budget.
     pub(super) bytes: u32,
     /// The packet.
     pub(super) packet: P,
@@ -105,14 +105,32 @@ impl<P> Cache<P> {
 
     /// Adds a packet. Those that it covers leave; returns how many.
     pub(super) fn insert(&mut self, entry: Entry<P>) -> u64 {
-        let count = self.entries.len();
-        let covered = |it: &Entry<P>| !before(it.seq, entry.seq) && !before(entry.end, it.end);
-        self.retain(|it| !covered(it));
-        let left = count - self.entries.len();
+        let left = self.remove_within(entry.seq, entry.end, |_| ());
         self.bytes += entry.bytes;
         let place = self.entries.partition_point(|it| before(it.seq, entry.seq));
         self.entries.insert(place, entry);
-        left as u64
+        left
+    }
+
+    /// Takes out the packets that lie between two sequence numbers, shows each, and returns how many there were.
+    pub(super) fn remove_within(
+        &mut self,
+        first: u32,
+        after: u32,
+        mut show: impl FnMut(&Entry<P>),
+    ) -> u64 {
+        let mut index = self.entries.partition_point(|it| before(it.seq, first));
+        let mut count = 0;
+        while let Some(it) = self.entries.get(index).filter(|it| before(it.seq, after)) {
+            if before(after, it.end) {
+                index += 1;
+                continue;
+            }
+            show(it);
+            self.remove(index);
+            count += 1;
+        }
+        count
     }
 
     /// Takes out the packet at this place in the order.
@@ -126,16 +144,6 @@ impl<P> Cache<P> {
     pub(super) fn pop_acked(&mut self, ack: u32) -> Option<Entry<P>> {
         let is_acked = self.entries.front().is_some_and(|it| !before(ack, it.end));
         if is_acked { self.remove(0) } else { None }
-    }
-
-    /// Keeps the packets for which `keep` holds.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry<P>) -> bool) {
-        let bytes = &mut self.bytes;
-        self.entries.retain(|it| {
-            let kept = keep(it);
-            *bytes -= if kept { 0 } else { it.bytes };
-            kept
-        });
     }
 
     /// Takes out all packets, and returns how many there were.

@@ -3,7 +3,8 @@
 /// The settings of recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Memory for cached packets, bytes of IP packets. The flow that holds most gives way first.
+    /// Memory for cached packets: bytes of IP packets, each counted as 512 or more. The flow that holds most gives way
+    /// first.
     pub cache_bytes: u32,
     /// Largest number of flows (one per direction of a connection) that are remembered.
     pub flows_max: usize,

@@ -13,6 +13,9 @@ use crate::{Flags, Header, Next, Packet, Tcp};
 /// No IP packet carries more.
 const LENGTH_MAX: u32 = 65_536;
 
+/// What the budget is charged for a packet, in bytes: at least this, since small ones have an entry too.
+const COST_MIN: u32 = 512;
+
 /// Data that the receiver has is answered if no acknowledgement has left for so long: half of the shortest timeout
 /// that senders have. What comes sooner is repeated by a router.
 const ANSWER_AFTER: Duration = Duration::from_millis(100);
@@ -146,12 +149,12 @@ impl<P: Packet> Recover<P> {
             entry.waiting = entry.waiting.saturating_add(1);
             (entry.at, entry.to) = (now, next.hop);
             (entry.is_repeated, entry.is_heard) = (true, false);
-        } else if self.has_room(slot, header.bytes) {
+        } else if self.has_room(slot, cost(header)) {
             self.counters.cached += 1;
             self.counters.evicted_other += self.table.flow(slot).cache.insert(Entry {
                 seq: tcp.seq,
                 end,
-                bytes: header.bytes,
+                bytes: cost(header),
                 packet: packet.clone(),
                 to: next.hop,
                 waiting: 1,
@@ -192,4 +195,9 @@ impl<P: Packet> Recover<P> {
         }
         true
     }
+}
+
+/// What a packet costs of the budget for cached packets.
+fn cost(header: &Header) -> u32 {
+    header.bytes.max(COST_MIN)
 }

@@ -31,12 +31,13 @@ const FORWARDING_MIN: Duration = Duration::from_millis(20);
 /// The same for acknowledgements. Most are followed by others that say more.
 const FORWARDING_ACK_MIN: Duration = Duration::from_millis(50);
 
-/// Timers are doubled no more often.
+/// Timers are doubled no more often. A flow whose timer then expires without an acknowledgement is over.
 const DOUBLINGS_MAX: u8 = 6;
 
 impl<P: Packet> Recover<P> {
-    /// Sets a flow's timer.
+    /// Sets a flow's timer, and counts its memory: the last step of all that changes it.
     pub(super) fn arm(&mut self, slot: usize) {
+        self.table.count(slot);
         let flow = self.table.get(slot);
         let times = [self.hole_due(flow), self.unheard_due(flow), self.ack_due(flow)];
         self.timers.set(slot, times.into_iter().flatten().min());
@@ -97,7 +98,11 @@ impl<P: Packet> Recover<P> {
             (entry.waiting, entry.at) = (0, now);
             return;
         }
-        flow.backoff = (flow.backoff + 1).min(DOUBLINGS_MAX);
+        if flow.backoff >= DOUBLINGS_MAX {
+            self.counters.evicted_hopeless += flow.cache.clear();
+            return;
+        }
+        flow.backoff += 1;
         self.resend(now, slot, index, Cause::Timer);
     }
 

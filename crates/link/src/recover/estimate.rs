@@ -92,12 +92,14 @@ impl Line {
         *point = Some(old + (deviation - old) / 8.0);
     }
 
+    /// The points: hops to the receiver, and the deviation in seconds.
+    pub(super) fn points(&self) -> impl Iterator<Item = (u8, f64)> {
+        (1..).zip(&self.deviations).filter_map(|(hops, it)| Some((hops, (*it)?)))
+    }
+
     /// `a` and `b` of equation 2. One point makes a level line, none makes 0.
     pub(super) fn coefficients(&self) -> (f64, f64) {
-        let points = || {
-            let of = |(index, y): (usize, &Option<f64>)| Some(((index + 1) as f64, (*y)?));
-            self.deviations.iter().enumerate().filter_map(of)
-        };
+        let points = || self.points().map(|(hops, y)| (f64::from(hops), y));
         let n = points().count() as f64;
         if n == 0.0 {
             return (0.0, 0.0);

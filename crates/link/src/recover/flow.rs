@@ -31,8 +31,8 @@ const OLD_MAX: u8 = 32;
 pub(super) struct Flow<P> {
     /// Its ends.
     pub(super) key: Key,
-    /// When it was last used, by the table's count.
-    pub(super) used: u64,
+    /// How many bytes of its cache the table has counted.
+    pub(super) counted: u32,
     /// Its data that may have to be sent again.
     pub(super) cache: Cache<P>,
     /// The sequence number after all data seen.
@@ -81,7 +81,7 @@ impl<P> Flow<P> {
     pub(super) fn new(key: Key) -> Self {
         Self {
             key,
-            used: 0,
+            counted: 0,
             cache: Cache::default(),
             sent: None,
             una: None,
@@ -110,7 +110,7 @@ impl<P> Flow<P> {
     pub(super) fn begin(&mut self, key: Key) {
         let cache = std::mem::take(&mut self.cache);
         debug_assert!(cache.len() == 0);
-        *self = Self { cache, used: self.used, ..Self::new(key) };
+        *self = Self { cache, counted: self.counted, ..Self::new(key) };
     }
 
     /// Takes note of data, and returns whether it can belong to the flow.

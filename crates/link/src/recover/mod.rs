@@ -79,7 +79,7 @@ pub struct Recover<P> {
 impl<P: Packet> Recover<P> {
     /// Recovery that has seen nothing; `me` is this router's address.
     pub fn new(me: IpAddr, config: Config) -> Self {
-        let table = Table::new(config.flows_max);
+        let table = Table::new(config.flows_max, config.seed);
         Self {
             me,
             timers: TimerQueue::new(table.flows_max()),
@@ -184,6 +184,12 @@ impl<P: Packet> Recover<P> {
         self.table.bytes()
     }
 
+    /// Standard deviations of the time from a packet's leaving to its acknowledgement, in seconds, by how many hops the
+    /// receiver is away (InPCM, figure 3).
+    pub fn deviations(&self) -> impl Iterator<Item = (u8, f64)> {
+        self.line.points()
+    }
+
     /// How many flows are remembered.
     pub fn flows(&self) -> usize {
         self.table.len()
@@ -191,8 +197,7 @@ impl<P: Packet> Recover<P> {
 
     /// The number of a flow, which is new if it was unknown.
     fn flow_of(&mut self, key: Key) -> usize {
-        if let Some(slot) = self.table.find(key) {
-            self.table.touch(slot);
+        if let Some(slot) = self.table.touch(key) {
             return slot;
         }
         let (counters, timers) = (&mut self.counters, &mut self.timers);
@@ -209,6 +214,7 @@ impl<P: Packet> Recover<P> {
             let flow = self.table.flow(slot);
             self.counters.evicted_other += flow.cache.clear();
             flow.begin(key);
+            self.table.count(slot);
             self.timers.set(slot, None);
         }
     }

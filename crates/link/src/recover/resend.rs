@@ -121,8 +121,9 @@ impl<P: Packet> Recover<P> {
 
     fn finished_data(&mut self, now: Instant, header: &Header, tcp: &Tcp, outcome: Outcome) {
         let key = (header.from, header.to);
-        let end = tcp.seq.wrapping_add(length(tcp));
-        let Some(slot) = self.table.find(key) else { return };
+        let length = length(tcp);
+        let end = tcp.seq.wrapping_add(length);
+        let Some(slot) = (length > 0).then(|| self.table.find(key)).flatten() else { return };
         let flow = self.table.flow(slot);
         let Some(index) = flow.cache.find(tcp.seq, end) else { return };
         let order = flow.next_order();
@@ -189,12 +190,13 @@ impl<P: Packet> Recover<P> {
                 flow.cache.remove(index);
                 self.counters.evicted_other += 1;
             }
-            super::OnNotice::Double if flow.hole() == Some(index) => {
+            // Once until the next acknowledgement, or invented notices would put it off for ever.
+            super::OnNotice::Double if flow.hole() == Some(index) && flow.backoff == 0 => {
                 let Some(entry) = flow.cache.get_mut(index).filter(|it| it.has_left()) else {
                     return;
                 };
                 entry.at = now;
-                flow.backoff = flow.backoff.max(1);
+                flow.backoff = 1;
             }
             super::OnNotice::Double => return,
         }
@@ -209,9 +211,9 @@ impl<P: Packet> Recover<P> {
         let Some(ack) = flow.ack.as_mut().filter(|it| !before(number, it.number)) else { return };
         match self.config.on_notice {
             super::OnNotice::Evict => flow.ack = None,
-            super::OnNotice::Double if ack.waiting == 0 => {
+            super::OnNotice::Double if ack.waiting == 0 && ack.backoff == 0 => {
                 ack.at = now;
-                ack.backoff = ack.backoff.max(1);
+                ack.backoff = 1;
             }
             super::OnNotice::Double => return,
         }

@@ -1,22 +1,24 @@
 //! The flows of a router, and the memory that they share. The least recently used flow gives way.
 
-use std::collections::BTreeMap;
-
 use super::flow::{Flow, Key};
+use crate::table;
 
 /// Flows by number, and by their ends.
 #[derive(Debug)]
 pub(super) struct Table<P> {
-    by_key: BTreeMap<Key, usize>,
+    /// Which flow has which number, in the order of their use.
+    names: table::Table<Key, ()>,
     flows: Vec<Flow<P>>,
     flows_max: usize,
-    uses: u64,
+    /// What the caches hold, as far as was counted.
+    bytes: u64,
 }
 
 impl<P> Table<P> {
     /// A table for this many flows, at least two.
-    pub(super) fn new(flows_max: usize) -> Self {
-        Self { by_key: BTreeMap::new(), flows: Vec::new(), flows_max: flows_max.max(2), uses: 0 }
+    pub(super) fn new(flows_max: usize, seed: u64) -> Self {
+        let flows_max = flows_max.max(2);
+        Self { names: table::Table::new(flows_max, seed), flows: Vec::new(), flows_max, bytes: 0 }
     }
 
     /// How many flows there may be.
@@ -26,38 +28,36 @@ impl<P> Table<P> {
 
     /// How many flows there are.
     pub(super) fn len(&self) -> usize {
-        self.flows.len()
+        self.names.len()
     }
 
     /// The number of a flow that is known.
     pub(super) fn find(&self, key: Key) -> Option<usize> {
-        self.by_key.get(&key).copied()
+        self.names.find(&key).map(table::Key::slot)
+    }
+
+    /// The same, and the flow counts as used now.
+    pub(super) fn touch(&mut self, key: Key) -> Option<usize> {
+        let name = self.names.find(&key)?;
+        self.names.touch(name);
+        Some(name.slot())
     }
 
     /// The number of a new flow. It takes the place of the one not used for longest if the table is full;
-    /// `leave` is called with that one before.
+    /// `leave` is called with that one before, and must empty its cache.
     pub(super) fn add(&mut self, key: Key, leave: impl FnOnce(usize, &mut Flow<P>)) -> usize {
-        let slot = if self.flows.len() < self.flows_max {
-            self.flows.push(Flow::new(key));
-            self.flows.len() - 1
-        } else {
-            let oldest = (0..self.flows.len()).min_by_key(|slot| self.flows[*slot].used);
-            let slot = oldest.unwrap_or(0);
-            let flow = &mut self.flows[slot];
-            self.by_key.remove(&flow.key);
-            leave(slot, flow);
-            flow.begin(key);
-            slot
-        };
-        self.by_key.insert(key, slot);
-        self.touch(slot);
+        if let Some(oldest) = self.names.oldest().filter(|_| self.names.is_full()) {
+            let slot = oldest.slot();
+            leave(slot, &mut self.flows[slot]);
+            self.count(slot);
+            self.names.remove(oldest);
+        }
+        let slot = self.names.insert(key, ()).slot();
+        match self.flows.get_mut(slot) {
+            Some(flow) => flow.begin(key),
+            None => self.flows.push(Flow::new(key)),
+        }
         slot
-    }
-
-    /// Marks a flow as used now.
-    pub(super) fn touch(&mut self, slot: usize) {
-        self.uses += 1;
-        self.flows[slot].used = self.uses;
     }
 
     /// A flow.
@@ -70,9 +70,16 @@ impl<P> Table<P> {
         &self.flows[slot]
     }
 
-    /// How many bytes all flows have cached.
+    /// Counts what a flow's cache holds, after it has changed.
+    pub(super) fn count(&mut self, slot: usize) {
+        let flow = &mut self.flows[slot];
+        let before = std::mem::replace(&mut flow.counted, flow.cache.bytes());
+        self.bytes = self.bytes - u64::from(before) + u64::from(flow.counted);
+    }
+
+    /// How many bytes all flows have cached, as they were counted.
     pub(super) fn bytes(&self) -> u64 {
-        self.flows.iter().map(|it| u64::from(it.cache.bytes())).sum()
+        self.bytes
     }
 
     /// The flow that has most bytes cached; `more` are counted for `slot` in addition.

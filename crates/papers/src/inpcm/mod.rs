@@ -23,8 +23,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 /// The figures of a run: largest acknowledgement, in segments, summed over flows; share of their time in slow start, in
-/// per cent; timeouts of senders; data packets that routers sent again; mean time to fetch 1 Mb, in seconds.
-const COLUMNS: &[&str] = &["max_ack", "slow_start", "timeouts", "resent", "fetch_s"];
+/// per cent; timeouts of senders; data packets that routers sent again; mean time to fetch 1 Mb, in seconds; standard
+/// deviation of round trips at the first router, in milliseconds.
+const COLUMNS: &[&str] =
+    &["max_ack", "slow_start", "timeouts", "resent", "fetch_s", "rtt_deviation_ms"];
 
 /// Figure 7, and the two halves of figure 8.
 const CHAINS: [(&str, &str); 3] =

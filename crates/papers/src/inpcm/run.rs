@@ -172,14 +172,16 @@ fn figures(outcome: &Outcome) -> Vec<f64> {
     let avoiding: f64 = senders().map(|it| it.congestion_avoidance_s).sum();
     let timeouts: u64 = senders().map(|it| it.timeouts).sum();
     let flows = |figure: f64| if outcome.flows.is_empty() { f64::NAN } else { figure };
-    let resent = outcome.link_plane.as_ref().map_or(0, |it| it.resent);
+    let plane = outcome.link_plane.as_ref();
+    let deviation = plane.and_then(|it| it.rtt_deviation_ms);
     let fetches = outcome.fetches.as_ref().filter(|it| it.count > 0);
     let figures = vec![
         flows(acked as f64 / f64::from(SEGMENT)),
         flows(100.0 * slow / (slow + avoiding)),
         flows(timeouts as f64),
-        resent as f64,
+        plane.map_or(0, |it| it.resent) as f64,
         fetches.map_or(f64::NAN, |it| it.mean_s),
+        deviation.unwrap_or(f64::NAN),
     ];
     debug_assert_eq!(figures.len(), COLUMNS.len());
     figures

@@ -11,7 +11,8 @@ use crate::experiment::{
 };
 
 pub(super) fn summarise(samples: &Samples) -> Findings {
-    let mut rows = timers();
+    let mut rows = deviations(samples);
+    rows.extend(timers());
     rows.extend(chains(samples));
     rows.extend(phases(samples));
     rows.extend(fetches(samples));
@@ -24,6 +25,17 @@ pub(super) fn summarise(samples: &Samples) -> Findings {
         medium: medium(),
         notes: notes(),
     }
+}
+
+/// Figure 3, by the paper's recovery at the first router of each chain.
+fn deviations(samples: &Samples) -> Vec<Comparison> {
+    let (panel, _) = CHAINS[0];
+    let heading = "standard deviation of round trips, no loss (figure 3)";
+    let row = |hops: f64| {
+        let ours = samples.mean(panel, PAPER.name, hops, "rtt_deviation_ms");
+        Comparison::predicted(heading, format!("{hops} hops"), ours, "ms", Expectation::Nothing)
+    };
+    samples.xs(panel).into_iter().map(row).collect()
 }
 
 /// Figure 4: a calculation, and not a run.
@@ -161,7 +173,13 @@ fn pictures(samples: &Samples) -> Vec<Picture> {
         .zip(names)
         .map(|((panel, _), name)| (*panel, "max_ack", name.to_owned(), "largest ACK, segments"));
     let phases = (CHAINS[2].0, "slow_start", "slow-start".to_owned(), "time in slow start, %");
-    let all = largest.chain([phases]);
+    let deviations = (
+        CHAINS[0].0,
+        "rtt_deviation_ms",
+        "rtt-deviation".to_owned(),
+        "standard deviation of round trips, ms",
+    );
+    let all = largest.chain([phases, deviations]);
     all.map(|(panel, column, name, title)| {
         let label = format!("{title}, {panel}");
         let chart = Chart {
@@ -226,7 +244,8 @@ fn parameters() -> Vec<Parameter> {
 fn notes() -> Vec<String> {
     [
         "the paper's figures are pictures without numbers: rows compare with what its text says",
-        "figure 3, the deviation of round trips, is not drawn: the text says only that it does not grow evenly with hops",
+        "figure 3 is from the estimates of the first router of each chain; the text says only that they vary widely and \
+         do not grow evenly with hops",
         "figure 4 is a calculation: four round trips of the sender over the router's timeout; ESRTO without deviation is the \
          ideal case, as round trips are taken as equal",
         "Link-RED drops nothing here: with RTS the MAC seldom repeats, and the average stays below the threshold",

@@ -197,9 +197,10 @@ impl Setup {
         let (counters, total) = (world.counters(), world.medium().total());
         let drops = counters.drops;
         let planes: Vec<_> = world.link_planes().map(|(_, counters)| counters).collect();
+        let deviation = world.farthest_deviation().map(|(_, seconds)| seconds);
         Outcome {
             seed,
-            link_plane: (!planes.is_empty()).then(|| LinkPlane::of(&planes)),
+            link_plane: (!planes.is_empty()).then(|| LinkPlane::of(&planes, deviation)),
             retry_drops: drops.retries,
             queue_drops: drops.queue_source + drops.queue_relays,
             queue_drops_source: drops.queue_source,

@@ -112,17 +112,34 @@ impl<P: Program> World<P> {
         self.planes.iter().map(|(at, layer)| (at, layer.counters()))
     }
 
-    /// Gives a packet to a station's link plane; returns it if there is none.
+    /// The standard deviation of round trips to the receiver that is most hops away, and how many, as the stations'
+    /// recovery knows it, in seconds.
+    pub fn farthest_deviation(&self) -> Option<(u8, f64)> {
+        let engines = self.planes.iter().filter_map(|(_, layer)| layer.recover());
+        engines.flat_map(link::recover::Recover::deviations).max_by_key(|(hops, _)| *hops)
+    }
+
+    /// Gives a packet to a station's link plane, to go to one neighbour, or to another if that is gone.
     pub(super) fn pass_link_plane(
         &mut self,
         station: usize,
         next: usize,
+        other: Option<usize>,
         packet: Packet,
-    ) -> Option<Packet> {
-        let Some(layer) = self.planes.layer_mut(station) else { return Some(packet) };
-        layer.send(self.now, packet, Next { hop: ip(next), other: None });
+    ) {
+        if let Some(layer) = self.planes.layer_mut(station) {
+            layer.send(self.now, packet, Next { hop: ip(next), other: other.map(ip) });
+        }
         self.drain_link_plane(station);
-        None
+    }
+
+    /// A packet goes on by a wire: tells the station's link plane, and takes off its header.
+    pub(super) fn leave_link_plane(&mut self, station: usize, packet: Packet) -> Packet {
+        if let Some(layer) = self.planes.layer_mut(station) {
+            layer.gone(self.now, &packet);
+            self.drain_link_plane(station);
+        }
+        Packet { interlay: None, ..packet }
     }
 
     /// Gives one link plane one input of the medium. Returns whether there was any.

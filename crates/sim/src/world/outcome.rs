@@ -83,11 +83,15 @@ pub struct LinkPlane {
     pub acks_resent: u64,
     /// Data packets dropped by Link-RED.
     pub red_drops: u64,
+    /// The standard deviation of round trips from the router that is farthest from a receiver, in milliseconds, as its
+    /// recovery has it in the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_deviation_ms: Option<f64>,
 }
 
 impl LinkPlane {
-    /// The sum over stations.
-    pub(super) fn of(stations: &[link::Counters]) -> Self {
+    /// The sum over stations, and a deviation in seconds.
+    pub(super) fn of(stations: &[link::Counters], rtt_deviation_s: Option<f64>) -> Self {
         let sum = |each: fn(&link::Counters) -> u64| stations.iter().map(each).sum();
         Self {
             held: sum(|it| it.pace.held),
@@ -97,6 +101,7 @@ impl LinkPlane {
             resent: sum(|it| it.recover.data_resent()),
             acks_resent: sum(|it| it.recover.acks_resent + it.recover.acks_answered),
             red_drops: sum(|it| it.recover.red_dropped),
+            rtt_deviation_ms: rtt_deviation_s.map(|it| it * 1e3),
         }
     }
 }
@@ -218,6 +223,7 @@ mod tests {
             resent: 123_456,
             acks_resent: 123_456,
             red_drops: 123_456,
+            rtt_deviation_ms: Some(123.4),
         };
         let both = Outcome {
             link_plane: Some(link_plane),

@@ -73,6 +73,7 @@ impl<P: Program> World<P> {
         let mut station = to;
         while let Some(Wired { parent, end }) = self.machines[station].wired {
             if parent == from {
+                let packet = self.leave_link_plane(from, packet);
                 return self.send_by_wire(end, packet);
             }
             station = parent;
@@ -105,7 +106,10 @@ impl<P: Program> World<P> {
             self.counters.drops.no_route += 1;
             return;
         };
-        if let Some(packet) = self.pass_link_plane(from, next, packet) {
+        if self.planes.has(from) {
+            let other = self.routes.other_hop(from, to);
+            self.pass_link_plane(from, next, other, packet);
+        } else {
             self.transmit(from, Destination::Station(Station(next as u16)), packet);
         }
     }

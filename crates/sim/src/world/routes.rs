@@ -117,6 +117,16 @@ impl Routes {
         (next != NONE).then_some(usize::from(next))
     }
 
+    /// Another neighbour of `from` that is nearer to `to` than `from` is, so that packets cannot come back (RFC 5286,
+    /// section 3.1): the one with the least cost after [`next_hop`](Self::next_hop).
+    pub fn other_hop(&mut self, from: usize, to: usize) -> Option<usize> {
+        let next = self.next_hop(from, to)?;
+        let costs = &self.towards[to].costs;
+        let others = self.neighbours[from].iter().map(|(at, hop)| (usize::from(*at), hop));
+        let nearer = others.filter(|(at, _)| *at != next && costs[*at] < costs[from]);
+        nearer.min_by_key(|(at, hop)| (costs[*at].saturating_add(**hop), *at)).map(|(at, _)| at)
+    }
+
     /// The path from `from` to `to`; `None` if there is no route, or they are the same.
     pub fn path(&mut self, from: usize, to: usize) -> Option<Path> {
         let next_hop = self.next_hop(from, to)?;
@@ -226,6 +236,34 @@ mod tests {
         assert_eq!(path(&mut routes, 0, 3), [0, 1, 3]);
         assert_eq!((routes.next_hop(0, 4), routes.next_hop(4, 0)), (None, None));
         assert_eq!(routes.next_hop(2, 2), None);
+    }
+
+    proptest! {
+        /// Taking the other hop wherever there is one leads there, and to no station twice.
+        #[test]
+        fn other_hops_lead_on(places in prop::collection::vec((0.0..700.0, 0.0..700.0), 2..20)) {
+            let links = links(&places, |m| m / 600.0);
+            let mut routes = Routes::shortest(&links, Metric::Etx, LossScope::Data);
+            for (from, to) in [(0, places.len() - 1), (places.len() - 1, 0)] {
+                let (mut at, mut been) = (from, vec![from]);
+                while let Some(next) = routes.other_hop(at, to).or(routes.next_hop(at, to)) {
+                    prop_assert!(!been.contains(&next), "{:?} {}", been, next);
+                    been.push(next);
+                    at = next;
+                }
+                prop_assert_eq!(at == to, routes.next_hop(from, to).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn the_other_hop_is_the_next_best_of_those_that_are_nearer() {
+        // From 0 to 4: over 1 or 2, both beside 4, but not over 3, which is as far from 4 as 0 is.
+        let places = [(0.0, 0.0), (150.0, 50.0), (150.0, -50.0), (0.0, 100.0), (300.0, 0.0)];
+        let links = links(&places, |_| 0.0);
+        let mut routes = Routes::shortest(&links, Metric::Hops, LossScope::Data);
+        assert_eq!((routes.next_hop(0, 4), routes.other_hop(0, 4)), (Some(1), Some(2)));
+        assert_eq!((routes.other_hop(1, 4), routes.other_hop(4, 4)), (None, None));
     }
 
     #[test]

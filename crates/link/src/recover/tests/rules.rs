@@ -446,7 +446,7 @@ fn resets_and_new_connections_forget() {
         (tcp.seq, tcp.payload, tcp.flags) = (5000, 0, Flags::SYN);
     });
     assert!(it.forward(syn));
-    assert_eq!(it.engine.cached_bytes(), 40, "the SYN itself");
+    assert_eq!(it.engine.cached_bytes(), 512, "the SYN itself, at the least cost");
     it.took();
     assert_eq!(it.engine.poll_timeout(), Some(it.now + Duration::from_secs(2)));
 }
@@ -511,4 +511,56 @@ fn old_numbers_of_every_kind_do_not_stop_a_flow_for_long() {
     middle.forward(ack(50));
     let stopped = (0..200).filter(|n| !middle.forward(ack(n % 50))).count();
     assert!(stopped < 40, "{stopped} of 200 true acknowledgements were kept back");
+}
+
+#[test]
+fn keep_alives_and_window_probes_go_on() {
+    let mut it = Middle::new(Config::default());
+    it.pass(0..4);
+    // The receiver has sent 100 bytes of its own.
+    assert!(it.forward(packet(end(9), end(0), segment(77, 100, ISS))));
+    let asks = with(ack(1), |tcp| tcp.seq = 176);
+    let plain = with(ack(1), |tcp| tcp.seq = 177);
+    assert!(it.forward(plain));
+    let kept = it.engine.counters();
+    // The first that is missing waits for the MAC again: now a repeated acknowledgement is dropped.
+    it.verdict(data(1), 3, Outcome::GivenUp);
+    assert!(!it.forward(plain) && it.forward(asks) && it.forward(asks));
+    let counters = it.engine.counters();
+    assert_eq!(counters.duplicates_dropped, kept.duplicates_dropped + 1);
+}
+
+#[test]
+fn notices_put_a_hole_off_once() {
+    let config = Config { timer: Timer::TcpLike, on_notice: OnNotice::Double, ..Config::inpcm() };
+    let mut it = Middle::new(config);
+    it.pass(0..3);
+    let lost = Lost::Data(ISS.wrapping_add(MSS));
+    let notice = Notice { from: end(0), to: end(9), lost };
+    for _ in 0..100 {
+        it.wait(100);
+        it.engine.notice(it.now, &notice);
+    }
+    assert_eq!(it.engine.counters().notices_obeyed, 1);
+    assert!(it.engine.counters().resent_timer >= 2, "{:?}", it.engine.counters());
+}
+
+#[test]
+fn a_flow_that_nobody_acknowledges_is_over_soon() {
+    let mut it = Middle::new(Config { timer: Timer::TcpLike, ..Config::inpcm() });
+    it.pass(0..100);
+    (0..10_000).for_each(|_| it.wait(100));
+    let counters = it.engine.counters();
+    assert!((3..=8).contains(&counters.resent_timer), "{counters:?}");
+    assert_eq!((it.engine.cached_bytes(), it.engine.poll_timeout()), (0, None));
+}
+
+#[test]
+fn small_segments_cost_their_entries() {
+    let mut it = Middle::new(Config { cache_bytes: 100 * 512, ..Config::default() });
+    for n in 0..10_000 {
+        let seq = ISS.wrapping_add(2 * n);
+        assert!(it.forward(packet(end(0), end(9), segment(seq, 2, 77))));
+    }
+    assert_eq!((it.engine.cached_bytes(), it.engine.counters().cached), (100 * 512, 100));
 }

@@ -2,7 +2,8 @@
 //! finds its row without hashing, and no longer finds it once it was removed.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash};
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::net::{IpAddr, SocketAddr};
 
 use wire::Mix;
 
@@ -11,22 +12,58 @@ const NONE: u32 = u32::MAX;
 
 /// Where a row is: its slot, and how often the slot had been given to a row before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(crate) struct Key {
     slot: u32,
     life: u32,
 }
 
 impl Key {
     /// The slot's number, below the table's size: rows that come later may have it again.
-    pub(super) fn slot(self) -> usize {
+    pub(crate) fn slot(self) -> usize {
         self.slot as usize
+    }
+}
+
+/// What names a row. Each packet looks some up, so they are hashed in few steps.
+pub(crate) trait Name: Copy + Eq {
+    /// Adds the name to a hash.
+    fn mix(&self, hash: &mut impl Hasher);
+}
+
+impl Name for IpAddr {
+    fn mix(&self, hash: &mut impl Hasher) {
+        match self {
+            Self::V4(ip) => hash.write_u32(ip.to_bits()),
+            Self::V6(ip) => {
+                hash.write_u64((ip.to_bits() >> 64) as u64);
+                hash.write_u64(ip.to_bits() as u64);
+            }
+        }
+    }
+}
+
+impl Name for (SocketAddr, SocketAddr) {
+    fn mix(&self, hash: &mut impl Hasher) {
+        self.0.ip().mix(hash);
+        self.1.ip().mix(hash);
+        hash.write_u32(u32::from(self.0.port()) << 16 | u32::from(self.1.port()));
+    }
+}
+
+/// A name as the key of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Named<K>(K);
+
+impl<K: Name> Hash for Named<K> {
+    fn hash<H: Hasher>(&self, hash: &mut H) {
+        self.0.mix(hash);
     }
 }
 
 /// Rows by name. Those used longest ago go first.
 #[derive(Debug)]
-pub(super) struct Table<K, V> {
-    slots: HashMap<K, u32, Seed>,
+pub(crate) struct Table<K, V> {
+    slots: HashMap<Named<K>, u32, Seed>,
     rows: Vec<Row<K, V>>,
     free: Vec<u32>,
     oldest: u32,
@@ -44,9 +81,9 @@ struct Row<K, V> {
     newer: u32,
 }
 
-impl<K: Copy + Eq + Hash, V> Table<K, V> {
+impl<K: Name, V> Table<K, V> {
     /// An empty table for this many rows. Names come from strangers, so their hashes are seeded.
-    pub(super) fn new(rows_max: usize, seed: u64) -> Self {
+    pub(crate) fn new(rows_max: usize, seed: u64) -> Self {
         Self {
             slots: HashMap::with_hasher(Seed(seed)),
             rows: Vec::new(),
@@ -57,41 +94,41 @@ impl<K: Copy + Eq + Hash, V> Table<K, V> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.len() >= self.rows_max
     }
 
-    pub(super) fn find(&self, name: &K) -> Option<Key> {
-        let slot = *self.slots.get(name)?;
+    pub(crate) fn find(&self, name: &K) -> Option<Key> {
+        let slot = *self.slots.get(&Named(*name))?;
         Some(Key { slot, life: self.rows[slot as usize].life })
     }
 
     /// The key of the row that has a slot now.
-    pub(super) fn at(&self, slot: usize) -> Option<Key> {
+    pub(crate) fn at(&self, slot: usize) -> Option<Key> {
         let row = self.rows.get(slot).filter(|row| row.held.is_some())?;
         Some(Key { slot: slot as u32, life: row.life })
     }
 
-    pub(super) fn name(&self, key: Key) -> Option<K> {
+    pub(crate) fn name(&self, key: Key) -> Option<K> {
         let row = self.rows.get(key.slot()).filter(|row| row.life == key.life)?;
         row.held.as_ref().map(|(name, _)| *name)
     }
 
-    pub(super) fn get(&self, key: Key) -> Option<&V> {
+    pub(crate) fn get(&self, key: Key) -> Option<&V> {
         let row = self.rows.get(key.slot()).filter(|row| row.life == key.life)?;
         row.held.as_ref().map(|(_, value)| value)
     }
 
-    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut V> {
+    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut V> {
         let row = self.rows.get_mut(key.slot()).filter(|row| row.life == key.life)?;
         row.held.as_mut().map(|(_, value)| value)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Key, &K, &V)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &K, &V)> {
         self.rows.iter().zip(0..).filter_map(|(row, slot)| {
             let (name, value) = row.held.as_ref()?;
             Some((Key { slot, life: row.life }, name, value))
@@ -99,12 +136,22 @@ impl<K: Copy + Eq + Hash, V> Table<K, V> {
     }
 
     /// The row used longest ago.
-    pub(super) fn oldest(&self) -> Option<Key> {
+    pub(crate) fn oldest(&self) -> Option<Key> {
         self.at(self.oldest as usize)
     }
 
+    /// All rows, those used longest ago first.
+    pub(crate) fn by_age(&self) -> impl Iterator<Item = (Key, &V)> {
+        let row = |slot: u32| self.rows.get(slot as usize);
+        let slots = std::iter::successors(Some(self.oldest), move |slot| Some(row(*slot)?.newer));
+        slots.map_while(|slot| {
+            let key = self.at(slot as usize)?;
+            Some((key, self.get(key)?))
+        })
+    }
+
     /// Says that a row is used now.
-    pub(super) fn touch(&mut self, key: Key) {
+    pub(crate) fn touch(&mut self, key: Key) {
         if key.slot != self.newest && self.get(key).is_some() {
             self.unlink(key.slot);
             self.link(key.slot);
@@ -112,7 +159,7 @@ impl<K: Copy + Eq + Hash, V> Table<K, V> {
     }
 
     /// Adds a row whose name is not in the table yet. If the table is full, the oldest row goes.
-    pub(super) fn insert(&mut self, name: K, value: V) -> Key {
+    pub(crate) fn insert(&mut self, name: K, value: V) -> Key {
         if let Some(oldest) = self.oldest().filter(|_| self.is_full()) {
             self.remove(oldest);
         }
@@ -120,7 +167,7 @@ impl<K: Copy + Eq + Hash, V> Table<K, V> {
             self.rows.push(Row { held: None, life: 0, older: NONE, newer: NONE });
             (self.rows.len() - 1) as u32
         });
-        self.slots.insert(name, slot);
+        self.slots.insert(Named(name), slot);
         let row = &mut self.rows[slot as usize];
         row.held = Some((name, value));
         row.life = row.life.wrapping_add(1);
@@ -129,11 +176,11 @@ impl<K: Copy + Eq + Hash, V> Table<K, V> {
         Key { slot, life }
     }
 
-    pub(super) fn remove(&mut self, key: Key) -> Option<V> {
+    pub(crate) fn remove(&mut self, key: Key) -> Option<V> {
         self.get(key)?;
         self.unlink(key.slot);
         let (name, value) = self.rows[key.slot()].held.take()?;
-        self.slots.remove(&name);
+        self.slots.remove(&Named(name));
         self.free.push(key.slot);
         Some(value)
     }
@@ -164,7 +211,7 @@ impl<K: Copy + Eq + Hash, V> Table<K, V> {
 
 /// Begins hashes: who does not know it cannot choose names that collide.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seed(pub(super) u64);
+pub(crate) struct Seed(pub(super) u64);
 
 impl BuildHasher for Seed {
     type Hasher = Mix;
@@ -179,6 +226,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    impl Name for u16 {
+        fn mix(&self, hash: &mut impl Hasher) {
+            hash.write_u16(*self);
+        }
+    }
 
     proptest! {
         /// Beside a plain list, in the order of use.
@@ -213,6 +266,8 @@ mod tests {
                 }
                 prop_assert_eq!(table.len(), plain.len());
                 prop_assert_eq!(table.oldest(), plain.first().map(|(_, key)| *key));
+                let by_age: Vec<_> = table.by_age().map(|(key, name)| (*name, key)).collect();
+                prop_assert_eq!(&by_age, &plain);
                 for (name, key) in &plain {
                     prop_assert_eq!(table.get(*key), Some(name));
                 }
