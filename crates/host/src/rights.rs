@@ -78,7 +78,7 @@ impl Limits {
             Ok(()) => in_force.no_new_privileges = true,
             Err(error) => in_force.skip(format!("new privileges cannot be ruled out: {error}")),
         }
-        // The order matters: whoever may not make rules any more could not add landlock's.
+        // The order matters: who may no longer make rules cannot add landlock's.
         landlock::limit(&self.places, &mut in_force);
         seccomp::deny(self.may_execute, &mut in_force);
         in_force

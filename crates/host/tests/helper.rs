@@ -81,7 +81,7 @@ fn it_sets_checks_and_removes_rules() {
         assert!(report.is_complete(), "{report}");
         assert!(!helper.check(&words(&["lan1"])).expect("a report").is_complete(), "{report}");
         assert!(helper.forwarded().expect("counters").is_some());
-        assert_eq!(helper.flow_tables().expect("a list"), Vec::<String>::new());
+        assert_eq!(helper.flow_tables().expect("a list"), []);
         helper.release().expect("no new connections");
         assert!(!helper.check(&out).expect("a report").is_complete());
         helper.remove().expect("no rules");

@@ -11,6 +11,7 @@
 //! be opened again. Segments of a record that no row names are removed at the next start. A file
 //! that cannot be used is renamed, and a new one created.
 
+pub(crate) mod attempts;
 mod backend;
 mod tables;
 
@@ -376,7 +377,14 @@ fn open_or_begin(
     report: &mut CatalogueReport,
 ) -> Result<(Database, Arc<Health>), Error> {
     let health = Arc::new(Health::default());
-    match open_database(files, options, health.clone()) {
+    if cfg!(panic = "abort") && attempts::begin(files) && files.open(CATALOGUE_FILE).is_ok() {
+        rename_damaged(files, report)?;
+    }
+    let opened = open_database(files, options, health.clone());
+    if cfg!(panic = "abort") {
+        attempts::end(files);
+    }
+    match opened {
         Err(error) if health.is_damaged() || is_corrupt(&error) => {
             rename_damaged(files, report)?;
             let health = Arc::new(Health::default());

@@ -104,7 +104,7 @@ flag() {
 # UCI's names have no hyphens.
 key() { echo "$1" | tr _ -; }
 
-# The file system that holds a path, of which the end may not exist yet.
+# The file system that holds a path, whose end may not exist yet.
 file_system() {
     local path=$1
     while [ ! -e "$path" ]; do path=$(dirname "$path"); done

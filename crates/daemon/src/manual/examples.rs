@@ -82,6 +82,10 @@ pub const EXAMPLES: [(&str, &[(&str, &str)]); 14] = [
             ("Which archives there are:", "hearsay mirror list"),
         ],
     ),
+    (
+        "doctor",
+        &[("Why is nothing saved:", "hearsay doctor"), ("For a program:", "hearsay doctor --json")],
+    ),
     ("check-config", &[("", "hearsay check-config /etc/hearsay/hearsay.toml")]),
     ("man", &[("Read it without installing it:", "hearsay man")]),
 ];

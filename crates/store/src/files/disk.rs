@@ -12,7 +12,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::{File, Files};
-use crate::catalogue::CATALOGUE_FILE;
+use crate::catalogue::{CATALOGUE_FILE, attempts};
 use crate::error::{Doing, Error};
 use crate::log::VERSION_FILE;
 use crate::reader::segment_of;
@@ -110,15 +110,17 @@ fn close_to_others(root: &Path) -> bool {
 
 /// Whether a file of this name belongs to the store, or to the daemon beside it.
 pub(super) fn is_ours(name: &str) -> bool {
-    let is_catalogue =
-        name.strip_prefix(CATALOGUE_FILE).is_some_and(|it| ["", ".corrupt"].contains(&it));
+    let is_catalogue = name
+        .strip_prefix(CATALOGUE_FILE)
+        .is_some_and(|it| ["", ".corrupt", ".opening"].contains(&it));
     let others = [LOCK, VERSION_FILE].into_iter().chain(BESIDE);
     is_catalogue || segment_of(name).is_some() || others.into_iter().any(|it| it == name)
 }
 
 /// Whether the store writes to existing files of this name.
 pub(super) fn is_written(name: &str) -> bool {
-    [LOCK, VERSION_FILE, CATALOGUE_FILE].contains(&name) || segment_of(name).is_some()
+    [LOCK, VERSION_FILE, CATALOGUE_FILE, attempts::FILE].contains(&name)
+        || segment_of(name).is_some()
 }
 
 fn take_from_others(path: &Path) -> bool {
