@@ -238,7 +238,7 @@ async fn converse(
         && driver.pool().dialler().egress().is_behind_uplink(client);
     let caller = Caller { client, at_home, behind_uplink, entrance };
     let screened = Screened::client(stream, first, permit.meter());
-    let signs = screened.signs();
+    let (signs, interims) = (screened.signs(), screened.signs());
     let (exit, server) = (Rc::<Exit>::default(), Rc::clone(&permit));
     let (way_out, relayed) = (Rc::clone(&exit), driver.clone());
     let service = service_fn(move |request| {
@@ -286,7 +286,10 @@ async fn converse(
         }
     });
     match ended.await {
-        Ended::Past(Past { mut origin, first }) if exit.requests.get() == 1 => {
+        // An interim response may be written in part.
+        Ended::Past(Past { mut origin, first })
+            if exit.requests.get() == 1 && !interims.interims.is_waiting() =>
+        {
             if let Some(parts) = connection.into_parts() {
                 let (mut near, unread) = parts.io.into_inner().into_parts();
                 let first = [&first[..], &parts.read_buf[..], &unread[..]].concat();
@@ -371,6 +374,7 @@ async fn serve(
     if upgrade_kind != UpgradeKind::Answer {
         outbox.borrow_mut().upgrade = Some((hyper::upgrade::on(&mut request), permit));
     }
+    outbox.borrow_mut().signs = Some(pipelined.signs());
     let (head, content) = request.into_parts();
     let has_body = !content.is_end_stream();
     outbox.borrow_mut().content = Some(content).filter(|_| has_body);

@@ -17,6 +17,7 @@ pub mod datagrams;
 pub mod dial;
 pub mod egress;
 pub mod intercept;
+pub mod interim;
 pub mod listen;
 pub mod origin;
 pub mod pair;

@@ -100,6 +100,8 @@ pub struct Ask {
     pub dial: Dial,
     pub has_body: bool,
     pub upgrade: bool,
+    /// Its client understands interim responses, which HTTP/1.0 has not (RFC 9110 §15.2).
+    pub takes_interim: bool,
     /// It does not join other requests any more: joining failed, or is not wanted.
     pub alone: bool,
     /// Cookies that the origin set in response to this very request; no other client gets them.
