@@ -547,6 +547,8 @@ fn an_interim_response_reaches_its_client_before_the_response() {
     let may_go_on = Mutex::new(may_go_on);
     let origin = Script::start(move |visit| {
         while let Some(head) = visit.head() {
+            // Nobody has asked for this one.
+            visit.send("HTTP/1.1 100 Continue\r\n\r\n");
             visit.send(
                 "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: x\r\nX: 1\r\n\r\n",
             );

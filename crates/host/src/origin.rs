@@ -7,7 +7,7 @@ use crate::interim::Taker;
 use crate::progress::{Progress, Watched};
 use crate::screened::{Screened, Signs, refusal};
 use crate::tls::Tls;
-use http::{Request, Response, Version};
+use http::{Request, Response, StatusCode, Version};
 
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -165,7 +165,10 @@ async fn send(
     let mut request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
     if let Some(interims) = interims {
         hyper::ext::on_informational(&mut request, move |response| {
-            let _ = interims.try_send((response.status(), response.headers().clone()));
+            // Whoever expects a 100 (Continue) has had it from us.
+            if response.status() != StatusCode::CONTINUE {
+                let _ = interims.try_send((response.status(), response.headers().clone()));
+            }
         });
     }
     let sent = connection.sender.send_request(request);

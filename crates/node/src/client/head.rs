@@ -207,9 +207,10 @@ impl Client {
         let fresh = Rc::new(fresh);
         let control = CacheControl::of_response(&fresh.headers);
         // A request with a cookie must not set a heuristic lifetime: the next request asks again.
-        if !fetch.ask.headers.contains_key(header::COOKIE)
-            || http::is_ruled(&fresh.headers, &control, fresh.received)
-        {
+        let is_ruled = !fetch.ask.headers.contains_key(header::COOKIE)
+            || http::is_ruled(&fresh.headers, &control, fresh.received);
+        let is_for_all = !fetch.ask.goes_alone() || http::is_for_all(&control);
+        if is_ruled && is_for_all {
             cx.put_record(fetch.ask.key, fetch.ask.target.to_string(), Rc::clone(&fresh));
         }
         for waiter in waiters {
