@@ -15,7 +15,7 @@ use bytes::{Bytes, BytesMut};
 use host::client::Client;
 use host::dial::is_own;
 use host::listen::{First, Gate, first_bytes, settle};
-use host::screened::Screened;
+use host::screened::{Screened, Signs};
 use host::traffic::With;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::{Body, Incoming};
@@ -286,10 +286,7 @@ async fn converse(
         }
     });
     match ended.await {
-        // An interim response may be written in part.
-        Ended::Past(Past { mut origin, first })
-            if exit.requests.get() == 1 && !interims.interims.is_waiting() =>
-        {
+        Ended::Past(Past { mut origin, first }) if exit.is_clear(&interims) => {
             if let Some(parts) = connection.into_parts() {
                 let (mut near, unread) = parts.io.into_inner().into_parts();
                 let first = [&first[..], &parts.read_buf[..], &unread[..]].concat();
@@ -325,6 +322,11 @@ struct Exit {
 }
 
 impl Exit {
+    /// Whether the client has got all that was sent to it. An interim response may be written in part.
+    fn is_clear(&self, signs: &Signs) -> bool {
+        self.requests.get() == 1 && !signs.interims.is_waiting()
+    }
+
     /// Hands over the origin's connection. Never returns: the caller drops this future together
     /// with the HTTP connection.
     async fn leave(&self, past: Past) -> Response<ResponseBody> {
