@@ -15,7 +15,7 @@ use bytes::{Bytes, BytesMut};
 use host::client::Client;
 use host::dial::is_own;
 use host::listen::{First, Gate, first_bytes, settle};
-use host::screened::Screened;
+use host::screened::{Screened, Signs};
 use host::traffic::With;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::{Body, Incoming};
@@ -238,7 +238,7 @@ async fn converse(
         && driver.pool().dialler().egress().is_behind_uplink(client);
     let caller = Caller { client, at_home, behind_uplink, entrance };
     let screened = Screened::client(stream, first, permit.meter());
-    let signs = screened.signs();
+    let (signs, interims) = (screened.signs(), screened.signs());
     let (exit, server) = (Rc::<Exit>::default(), Rc::clone(&permit));
     let (way_out, relayed) = (Rc::clone(&exit), driver.clone());
     let service = service_fn(move |request| {
@@ -286,7 +286,7 @@ async fn converse(
         }
     });
     match ended.await {
-        Ended::Past(Past { mut origin, first }) if exit.requests.get() == 1 => {
+        Ended::Past(Past { mut origin, first }) if exit.is_clear(&interims) => {
             if let Some(parts) = connection.into_parts() {
                 let (mut near, unread) = parts.io.into_inner().into_parts();
                 let first = [&first[..], &parts.read_buf[..], &unread[..]].concat();
@@ -322,6 +322,11 @@ struct Exit {
 }
 
 impl Exit {
+    /// Whether the client has got all that was sent to it. An interim response may be written in part.
+    fn is_clear(&self, signs: &Signs) -> bool {
+        self.requests.get() == 1 && !signs.interims.is_waiting()
+    }
+
     /// Hands over the origin's connection. Never returns: the caller drops this future together
     /// with the HTTP connection.
     async fn leave(&self, past: Past) -> Response<ResponseBody> {
@@ -371,6 +376,7 @@ async fn serve(
     if upgrade_kind != UpgradeKind::Answer {
         outbox.borrow_mut().upgrade = Some((hyper::upgrade::on(&mut request), permit));
     }
+    outbox.borrow_mut().signs = Some(pipelined.signs());
     let (head, content) = request.into_parts();
     let has_body = !content.is_end_stream();
     outbox.borrow_mut().content = Some(content).filter(|_| has_body);

@@ -15,6 +15,7 @@ use host::clock::Clock;
 use host::datagrams::Datagrams;
 use host::helper::Helper;
 use host::origin::Pool;
+use host::screened::Signs;
 use host::traffic::{Metered, Traffic};
 use hyper::StatusCode;
 use hyper::body::Incoming;
@@ -29,6 +30,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::SystemTime;
 use tokio::net::TcpStream;
@@ -98,6 +100,8 @@ pub struct Outbox {
     /// The request to send to the origin before the client's connection is joined to it. In this
     /// case there is no response.
     pub past: Option<Box<Fetch>>,
+    /// Takes interim responses to the client's connection.
+    pub signs: Option<Arc<Signs>>,
     /// The client's connection, if the request may turn it into a tunnel or another protocol.
     pub upgrade: Option<Upgrade>,
 }
@@ -326,6 +330,11 @@ impl Driver {
 
     fn for_client(&self, state: &mut State, output: ClientOutput) {
         match output {
+            ClientOutput::Interim(id, status, headers) => state.leave(id, |outbox| {
+                if let Some(signs) = &outbox.signs {
+                    signs.interims.send(status, &headers);
+                }
+            }),
             ClientOutput::Respond(id, head) => state.leave(id, |outbox| outbox.head = Some(*head)),
             ClientOutput::Data(id, bytes) => {
                 state.leave(id, |outbox| outbox.queue.push_back(bytes))

@@ -3,18 +3,23 @@
 use crate::body_credit::BodyCredit;
 use crate::clients::join;
 use crate::driver::{Driver, Upgrade};
+use host::content::Content;
 use host::origin::Answer;
 use http::{StatusCode, header};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use node::{ExchangeId, Fetch, FetchError, FetchId, Input, OriginInput};
 use std::rc::Rc;
+use tokio::sync::mpsc::channel;
+
+/// Interim responses of a request that may wait for the engine.
+const INTERIMS_MAX: usize = 8;
 
 /// Sends a request to an origin, and feeds the origin's response to the engine.
 pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCredit>) {
     let outbox = fetch.exchange.and_then(|exchange| driver.outbox(exchange));
     let content = outbox.as_ref().and_then(|outbox| outbox.borrow_mut().content.take());
-    match driver.pool().ask(&fetch, content.into()).await {
+    match ask(&driver, id, &fetch, content.into()).await {
         Err(error) => {
             tracing::debug!(?error, dial = ?fetch.dial, "an origin did not respond");
             driver.feed(Input::Origin(OriginInput::End(id, Err(error))));
@@ -32,6 +37,27 @@ pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCre
         Ok(answer) => take(&driver, id, answer, &credit).await,
     }
     driver.fetched(id);
+}
+
+/// Sends a request, and feeds the engine interim responses until the response begins.
+async fn ask(
+    driver: &Driver,
+    id: FetchId,
+    fetch: &Fetch,
+    content: Content,
+) -> Result<Answer, FetchError> {
+    let (taker, mut interims) = channel(INTERIMS_MAX);
+    let answer = driver.pool().ask(fetch, content, Some(taker));
+    tokio::pin!(answer);
+    loop {
+        tokio::select! {
+            biased;
+            Some((status, headers)) = interims.recv() => {
+                driver.feed(Input::Origin(OriginInput::Interim(id, status, headers)));
+            }
+            answer = &mut answer => return answer,
+        }
+    }
 }
 
 /// Feeds the engine a file that is being published, as fast as the engine's grants allow.

@@ -541,6 +541,46 @@ fn willing_origin() -> Script {
 }
 
 #[test]
+fn an_interim_response_reaches_its_client_before_the_response() {
+    let world = World::new();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let may_go_on = Mutex::new(may_go_on);
+    let origin = Script::start(move |visit| {
+        while let Some(head) = visit.head() {
+            // Nobody has asked for this one.
+            visit.send("HTTP/1.1 100 Continue\r\n\r\n");
+            visit.send(
+                "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: x\r\nX: 1\r\n\r\n",
+            );
+            if head.contains(" /waits ") {
+                // Not before the client has it.
+                let _ = may_go_on.lock().expect("one visitor").recv();
+            }
+            visit.send(format!("HTTP/1.1 200 OK\r\n{FRESH}Content-Length: 2\r\n\r\nok"));
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    let ask = |path| format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", origin.url(path));
+    let mut client = Raw::connect(hearsay.proxy);
+    // Requests one after another on one connection, the later ones sent early.
+    client.send(ask("a") + &ask("a") + &ask("waits") + &ask("waits"));
+    let interim = client.reply();
+    assert_eq!((interim.status, interim.field("link")), (103, "</a.css>"), "{interim:?}");
+    assert!(interim.field("x").is_empty() && interim.field("via").starts_with("1.1 "));
+    assert_eq!(client.reply().expect(200).text(), "ok");
+    assert_eq!(client.reply().expect(200).expect_hit().text(), "ok");
+    assert_eq!(client.reply().status, 103);
+    go_on.send(()).expect("the origin waits");
+    assert_eq!(client.reply().expect(200).text(), "ok");
+    let hit = client.reply().expect(200).expect_hit();
+    assert!(hit.field("link").is_empty(), "{hit:?}");
+    // HTTP/1.0 has none.
+    let mut old = Raw::connect(hearsay.proxy);
+    old.send(format!("GET {} HTTP/1.0\r\n\r\n", origin.url("old")));
+    old.reply().expect(200);
+}
+
+#[test]
 fn the_age_that_a_response_arrives_with_counts() {
     let world = World::new();
     let origin = Script::start(|visit| {

@@ -19,6 +19,7 @@ pub mod dial;
 pub mod egress;
 pub mod helper;
 pub mod intercept;
+pub mod interim;
 pub mod listen;
 pub mod origin;
 pub mod pair;

@@ -3,10 +3,11 @@
 use crate::clock::Clock;
 use crate::content::Content;
 use crate::dial::Dialler;
+use crate::interim::Taker;
 use crate::progress::{Progress, Watched};
 use crate::screened::{Screened, Signs, refusal};
 use crate::tls::Tls;
-use http::{Request, Response, Version};
+use http::{Request, Response, StatusCode, Version};
 
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -60,11 +61,16 @@ impl Pool {
         &self.dialler
     }
 
-    /// Sends a request, and waits for the head of the response.
-    pub async fn ask(&self, fetch: &Fetch, mut content: Content) -> Result<Answer, FetchError> {
+    /// Sends a request, and waits for the head of the response. Interim responses before it go to `interims`.
+    pub async fn ask(
+        &self,
+        fetch: &Fetch,
+        mut content: Content,
+        interims: Option<Taker>,
+    ) -> Result<Answer, FetchError> {
         let kept = self.take(fetch, !content.is_none());
         if let Some(kept) = kept {
-            match send(kept, fetch, content).await {
+            match send(kept, fetch, content, interims.clone()).await {
                 Ok((response, connection)) => return Ok(Answer { response, connection }),
                 // The origin had closed the connection before it saw the request: try on a new one.
                 Err(Failed::Stale) => content = Content::None,
@@ -72,7 +78,7 @@ impl Pool {
             }
         }
         let connection = self.connect(fetch).await?;
-        match send(connection, fetch, content).await {
+        match send(connection, fetch, content, interims).await {
             Ok((response, connection)) => Ok(Answer { response, connection }),
             Err(Failed::Stale) => Err(FetchError::Truncated),
             Err(Failed::For(error)) => Err(error),
@@ -152,10 +158,19 @@ async fn send(
     mut connection: Connection,
     fetch: &Fetch,
     content: Content,
+    interims: Option<Taker>,
 ) -> Result<(Response<Incoming>, Connection), Failed> {
     connection.signs.to_head.store(fetch.method == http::Method::HEAD, Ordering::Relaxed);
     let (content, progress) = Watched::new(content);
-    let request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
+    let mut request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
+    if let Some(interims) = interims {
+        hyper::ext::on_informational(&mut request, move |response| {
+            // Whoever expects a 100 (Continue) has had it from us.
+            if response.status() != StatusCode::CONTINUE {
+                let _ = interims.try_send((response.status(), response.headers().clone()));
+            }
+        });
+    }
     let sent = connection.sender.send_request(request);
     match within_timeout(sent, &progress).await {
         Some(Ok(response)) => Ok((response, connection)),
@@ -313,7 +328,7 @@ mod tests {
                 Pool::new(Dialler::new(node::Access::default(), egress, Traffic::default()), None);
             for (interface, connections) in [("wan0", 1), ("wan0", 1), ("wan1", 2), ("wan1", 2)] {
                 pool.follow(&out_by(interface));
-                let answer = pool.ask(&fetch, Content::None).await.unwrap();
+                let answer = pool.ask(&fetch, Content::None, None).await.unwrap();
                 let (response, connection) = answer.split();
                 response.into_body().collect().await.unwrap();
                 pool.keep(connection).await;

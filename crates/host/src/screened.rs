@@ -1,5 +1,6 @@
 //! A connection whose incoming bytes are checked before any parser sees them.
 
+use crate::interim::Interims;
 use bytes::{Buf, BufMut, BytesMut};
 use node::driver::HEAD_READ_MAX;
 use node::driver::admission::Meter;
@@ -45,6 +46,8 @@ pub struct Signs {
     /// A request is being answered. The next one waits, and a client that closes the connection has
     /// left.
     pub busy: AtomicBool,
+    /// Interim responses for the client.
+    pub interims: Interims,
     /// If set, the current request is a stand-in for one that was refused for this reason.
     refused: Mutex<Option<Refusal>>,
     /// The task that waits until the next request may be read.
@@ -251,12 +254,20 @@ fn read_behind<S: AsyncRead + Unpin>(
     pin!(stream.read_buf(&mut part)).poll(cx)
 }
 
+impl<S: AsyncWrite + Unpin> Screened<S> {
+    fn write_interims(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.signs.interims.poll_write(cx, &mut self.stream)
+    }
+}
+
 impl<S: AsyncWrite + Unpin> AsyncWrite for Screened<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.write_interims(cx))?;
+        self.signs.interims.begin();
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
@@ -265,6 +276,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Screened<S> {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.write_interims(cx))?;
+        self.signs.interims.begin();
         Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
     }
 
@@ -273,6 +286,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Screened<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.signs.interims.end();
+        ready!(self.write_interims(cx))?;
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
@@ -284,6 +299,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Screened<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::{HeaderValue, StatusCode, header};
     use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 
     const SOUND: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n\0\r\n:)";
@@ -340,6 +356,62 @@ mod tests {
         let mut next = vec![0; SOUND.len()];
         let both = async { tokio::join!(server.read_exact(&mut next), end) };
         tokio::time::timeout(std::time::Duration::from_secs(5), both).await.unwrap().0.unwrap();
+    }
+
+    const HINTS: &[u8] = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+
+    fn send_hints(signs: &Signs) {
+        let link = HeaderValue::from_static("</a>");
+        signs.interims.send(StatusCode::EARLY_HINTS, &[(header::LINK, link)].into_iter().collect());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_interim_response_comes_before_the_next_bytes_and_within_none() {
+        let (mut client, mut server) = client().await;
+        let signs = server.signs();
+        server.write_all(b"one").await.unwrap();
+        // More of the same response may follow.
+        send_hints(&signs);
+        server.write_all(b"two").await.unwrap();
+        server.flush().await.unwrap();
+        send_hints(&signs);
+        assert!(signs.interims.is_waiting());
+        server.flush().await.unwrap();
+        assert!(!signs.interims.is_waiting(), "a flush sends it");
+        send_hints(&signs);
+        server.write_all(b"three").await.unwrap();
+        drop(server);
+        let mut got = Vec::new();
+        client.read_to_end(&mut got).await.unwrap();
+        assert_eq!(
+            got.escape_ascii().to_string(),
+            [b"onetwo", HINTS, HINTS, b"three"].concat().escape_ascii().to_string()
+        );
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_client_that_does_not_read_is_sent_few_interim_responses() {
+        let (client, server) = duplex(16);
+        let mut server = Screened::client(server, BytesMut::new(), Arc::default());
+        let signs = server.signs();
+        for _ in 0..10_000 {
+            send_hints(&signs);
+        }
+        let write = tokio::time::timeout(std::time::Duration::ZERO, server.write_all(b"x")).await;
+        assert!(write.is_err(), "it was written amid an interim response");
+        let mut client = client;
+        let mut got = Vec::new();
+        let (rest, _) = tokio::join!(
+            async {
+                server.write_all(b"x").await.unwrap();
+                drop(server);
+            },
+            client.read_to_end(&mut got)
+        );
+        let () = rest;
+        let hints = got.strip_suffix(b"x").unwrap();
+        assert!(hints.len() <= 32 * 1024 && hints.len() > 31 * 1024, "{} bytes", hints.len());
+        assert!(hints.chunks(HINTS.len()).all(|hint| hint == HINTS), "one is cut");
     }
 
     #[tokio::test(flavor = "current_thread")]

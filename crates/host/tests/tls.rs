@@ -153,7 +153,7 @@ async fn trusting(ca: &Ca) -> Pool {
 
 /// The whole response to a request; its connection is kept.
 async fn get(pool: &Pool, fetch: &Fetch) -> Result<Vec<u8>, FetchError> {
-    let (response, connection) = pool.ask(fetch, Content::None).await?.split();
+    let (response, connection) = pool.ask(fetch, Content::None, None).await?.split();
     let content = response.into_body().collect().await.unwrap().to_bytes();
     pool.keep(connection).await;
     Ok(content.to_vec())
@@ -192,7 +192,7 @@ fn a_connection_serves_again_but_not_in_clear_and_a_session_is_resumed() {
         assert_eq!((origin.accepted.get(), origin.resumed.get()), (1, 0));
         let plain = Fetch { tls: false, ..origin.fetch() };
         assert!(
-            pool.ask(&plain, Content::None).await.is_err(),
+            pool.ask(&plain, Content::None, None).await.is_err(),
             "a TLS connection carried plain HTTP"
         );
         assert_eq!(origin.accepted.get(), 2);
@@ -282,7 +282,7 @@ fn a_body_that_ends_without_the_end_of_tls_is_not_whole() {
         let ca = Ca::new();
         let sent = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nx";
         let origin = careless(ca.server(|_| ()), sent, 1).await;
-        let answer = trusting(&ca).await.ask(&origin.fetch(), Content::None).await.unwrap();
+        let answer = trusting(&ca).await.ask(&origin.fetch(), Content::None, None).await.unwrap();
         let error = answer.split().0.into_body().collect().await.unwrap_err();
         assert_eq!(broken(&error), FetchError::Truncated);
     });

@@ -432,6 +432,8 @@ pub enum ClientInput {
 /// An event of a request to an origin.
 #[derive(Debug)]
 pub enum OriginInput {
+    /// An interim response, before the head: 1xx except 100 (Continue) and 101 (RFC 9110 §15.2).
+    Interim(FetchId, StatusCode, HeaderMap),
     /// The head of the response, after any interim responses.
     Head(FetchId, StatusCode, HeaderMap),
     /// Content of the response.

@@ -246,6 +246,12 @@ impl Node {
 
     fn origin(&mut self, input: OriginInput) {
         match input {
+            OriginInput::Interim(fetch, status, headers) => {
+                // Those to a second request of the transfer are not for the client.
+                if self.source.transfer_of(&self.cx, fetch) == Some(fetch) {
+                    self.client.interim(&mut self.cx, fetch, status, headers);
+                }
+            }
             OriginInput::Head(fetch, status, headers) => {
                 match self.source.transfer_of(&self.cx, fetch) {
                     // A fetch may be a second request of a transfer, for the rest of its body.

@@ -54,6 +54,8 @@ pub struct Head {
 /// An operation for a client: one that sent a request, or one on this machine that publishes.
 #[derive(Debug)]
 pub enum ClientOutput {
+    /// Send an interim response (RFC 9110 §15.2), if there is room for it before the head.
+    Interim(ExchangeId, StatusCode, HeaderMap),
     /// Send the response's head.
     Respond(ExchangeId, Box<Head>),
     /// Send content, within the client's credit.
@@ -74,7 +76,7 @@ pub enum ClientOutput {
 /// An operation on a request to an origin.
 #[derive(Debug)]
 pub enum OriginOutput {
-    /// Send a request → [`crate::OriginInput::Head`], `Body`, `End`.
+    /// Send a request → perhaps [`crate::OriginInput::Interim`], then `Head`, `Body`, `End`.
     Fetch(FetchId, Box<Fetch>),
     /// Take in a client's file for publishing, like an origin's content →
     /// [`crate::OriginInput::Body`], `End`.

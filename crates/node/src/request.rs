@@ -100,6 +100,8 @@ pub struct Ask {
     pub dial: Dial,
     pub has_body: bool,
     pub upgrade: bool,
+    /// Its client understands interim responses, which HTTP/1.0 has not (RFC 9110 §15.2).
+    pub takes_interim: bool,
     /// It does not join other requests any more: joining failed, or is not wanted.
     pub alone: bool,
     /// Cookies that the origin set in response to this very request; no other client gets them.
@@ -128,7 +130,7 @@ impl Ask {
             Some(NotStored::Method)
         } else if self.has_body {
             Some(NotStored::Body)
-        } else if self.headers.contains_key(header::AUTHORIZATION) {
+        } else if self.headers.contains_key(header::AUTHORIZATION) && !self.goes_alone() {
             Some(NotStored::Authorization)
         } else if CacheControl::of_request(&self.headers).no_store {
             Some(NotStored::NoStore)
@@ -141,10 +143,21 @@ impl Ask {
         }
     }
 
+    /// Whether it has credentials of its client in clear. Then it goes straight to its origin, so that no message to another
+    /// router has them, and shares no other request's answer before it is known whom the answer is for.
+    pub fn goes_alone(&self) -> bool {
+        self.headers.contains_key(header::AUTHORIZATION)
+            && self.asker == Asker::Client
+            && self.named.is_none()
+            && !self.target.is_tls()
+    }
+
     /// The key under which an object with the expected digest is found, whatever its URI. What only some may have has
     /// none.
     pub fn alias(&self, secret: &[u8; 32]) -> Option<ObjectKey> {
-        let shared = |_: &Digest| self.audience == Audience::Everyone && self.named.is_none();
+        let shared = |_: &Digest| {
+            self.audience == Audience::Everyone && self.named.is_none() && !self.goes_alone()
+        };
         let digest = self.expected.filter(shared)?;
         let key = blake3::derive_key("hearsay 2026-11 alias of a digest", secret);
         Some(ObjectKey(*blake3::keyed_hash(&key, digest.to_string().as_bytes()).as_bytes()))

@@ -30,6 +30,11 @@ impl Pipelined {
         Self { signs: Arc::clone(signs), permit: Rc::clone(permit), window: permit.begin() }
     }
 
+    /// The signs of the request's connection.
+    pub fn signs(&self) -> Arc<Signs> {
+        Arc::clone(&self.signs)
+    }
+
     /// How many bytes of the response may be in flight; `None`: there is no room for one.
     pub fn window(&self) -> Option<u64> {
         self.window

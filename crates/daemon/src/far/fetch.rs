@@ -103,7 +103,7 @@ async fn ask(
     content: Body,
     credit: &BodyCredit,
 ) -> Result<(), FetchError> {
-    let answer = pool.ask(request, content).await?;
+    let answer = pool.ask(request, content, None).await?;
     let (response, connection) = answer.split();
     let (head, mut content) = response.into_parts();
     if head.status == StatusCode::SWITCHING_PROTOCOLS {

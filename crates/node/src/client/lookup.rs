@@ -182,7 +182,11 @@ impl Client {
         }
         // A client that insists on the origin's current answer cannot share an earlier request.
         let insists = ask.is_insistent() && !matches!(ask.verdict.kind, Kind::Immutable { .. });
-        let joins = ask.is_plain() && !insists && !ask.alone && ask.peer_hops.towards.is_none();
+        let joins = ask.is_plain()
+            && !insists
+            && !ask.alone
+            && !ask.goes_alone()
+            && ask.peer_hops.towards.is_none();
         if let Some(fetch) = joins.then(|| self.join(cx, id)).flatten() {
             return cx.events.emit(|| Event::Join { exchange: id, fetch });
         }

@@ -75,7 +75,9 @@ impl Misses {
             can
         });
         // One that only a certain router may answer may end without an answer.
-        let merges = ask.peer_hops.towards.is_none() && (ask.is_plain() || waiters.is_empty());
+        let merges = ask.peer_hops.towards.is_none()
+            && !ask.goes_alone()
+            && (ask.is_plain() || waiters.is_empty());
         let key = ask.key;
         let miss = Miss {
             old,

@@ -156,6 +156,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         dial,
         has_body: false,
         upgrade: false,
+        takes_interim: false,
         alone: !ask.merge,
         cookies: HeaderMap::new(),
         verified: true,

@@ -14,7 +14,7 @@ use crate::output::{ClientOutput, Dial, Output};
 use crate::request::{Ask, Asker, MANIFEST_CREDIT, PeerHops};
 use crate::{http, named};
 use ::http::uri::Authority;
-use ::http::{HeaderMap, HeaderValue, Method, Uri, header};
+use ::http::{HeaderMap, HeaderValue, Method, Uri, Version, header};
 use std::net::SocketAddr;
 
 /// A request passes at most this many nodes: a cache is of no use across a wider mesh.
@@ -158,6 +158,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
         dial,
         has_body,
         upgrade,
+        takes_interim: version >= Version::HTTP_11,
         alone: false,
         cookies: HeaderMap::new(),
         // An intercepted connection may lead anywhere, until its address is found to be the host's.

@@ -35,7 +35,7 @@ pub use ranges::{
 pub use record::{Record, RecordSignature, Row};
 pub use reuse::{FOR_EVER, Reuse, decide, may_join, selects, stale_permitted};
 pub use screen::{Refusal, Screen, Verdict, looks_like_http};
-pub use storing::{Asked, NotStored, judge, selecting, vary};
+pub use storing::{Asked, NotStored, is_for_all, judge, selecting, vary};
 pub use uri::{Audience, OPEN_KEY, Scheme, Target};
 pub use validate::{
     CONDITIONS, confirms, freshened, make_conditional, make_ranged, not_modified, range_holds,

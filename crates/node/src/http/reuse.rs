@@ -3,9 +3,9 @@
 use super::directives::CacheControl;
 use super::freshness::{age, explicit_lifetime, lifetime};
 use super::record::{Record, Row};
-use super::storing::normal;
+use super::storing::{is_for_all, normal};
 use classes::Kind;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use std::rc::Rc;
 use wire::Date;
 
@@ -31,12 +31,16 @@ pub fn decide(row: &Row, request: &HeaderMap, kind: Kind, now: Date, clock_right
     let Some(record) = row.records.iter().find(|record| selects(record, request)) else {
         return Reuse::Miss(!row.records.is_empty());
     };
+    let control = CacheControl::of_response(&record.headers);
+    // For its credentials the origin may have another response, if it has not said that this one is for all.
+    if request.contains_key(header::AUTHORIZATION) && !is_for_all(&control) {
+        return Reuse::Miss(true);
+    }
     // A client that wants it newer cannot get it newer.
     if never_changes(record, kind) {
         return hit(record, FOR_EVER);
     }
     let asked = CacheControl::of_request(request);
-    let control = CacheControl::of_response(&record.headers);
     let age = age(record, now);
     let left = lifetime(record, &control, kind) as i64 - age as i64;
     // If the clock was right at only one of the two times, their difference means nothing.
@@ -74,9 +78,18 @@ fn never_changes(record: &Record, kind: Kind) -> bool {
     matches!(kind, Kind::Immutable { .. }) && record.status == StatusCode::OK && !record.invalid
 }
 
-/// Whether the request's fields that `Vary` names equal those of the record's request (§4.1).
+/// Fields whose values mean the same in any case: names of codings, of charsets and of languages, and weights
+/// (RFC 9110 §12.5.2, §12.5.3, §12.5.4).
+const CASELESS: [HeaderName; 3] =
+    [header::ACCEPT_CHARSET, header::ACCEPT_ENCODING, header::ACCEPT_LANGUAGE];
+
+/// Whether the request's fields that `Vary` names match those of the record's request: they mean the same, whatever the
+/// origin may make of them (§4.1). The order of languages may count for an origin, so it does here.
 pub fn selects(record: &Record, request: &HeaderMap) -> bool {
-    record.selecting.iter().all(|(name, value)| normal(request, name) == *value)
+    record.selecting.iter().all(|(name, value)| match (normal(request, name), value) {
+        (Some(asked), Some(value)) if CASELESS.contains(name) => asked.eq_ignore_ascii_case(value),
+        (asked, value) => asked == *value,
+    })
 }
 
 /// Whether a response that is still arriving may answer another request, too: if the request could
@@ -179,6 +192,39 @@ mod tests {
             word(&[("cache-control", "max-age=50, stale-while-revalidate=40")], &[]),
             "revalidate"
         );
+    }
+
+    #[test]
+    fn credentials_get_only_what_is_for_all() {
+        let word = |control| word(&[("cache-control", control)], &[("authorization", "Basic x")]);
+        assert_eq!(word("max-age=101"), "miss");
+        assert_eq!(word("max-age=101, public"), "hit 1");
+        assert_eq!(word("max-age=101, must-revalidate"), "hit 1");
+        assert_eq!(word("s-maxage=101"), "hit 1");
+        assert_eq!(word("max-age=100, public"), "revalidate");
+        let never = Kind::Immutable { digest: None };
+        assert_eq!(word_as(never, &[], &[("authorization", "Basic x")]), "miss");
+    }
+
+    #[test]
+    fn a_variant_is_selected_in_any_case_where_case_means_nothing() {
+        let selects = |name: &'static str, ours: &str, asked: &'static str| {
+            let mut record = record(&[]);
+            let name_of = HeaderName::from_static(name);
+            record.selecting = vec![(name_of, Some(ours.as_bytes().to_vec()))];
+            selects(&record, &self::record(&[(name, asked)]).headers)
+        };
+        for name in ["accept-language", "accept-encoding", "accept-charset"] {
+            assert!(selects(name, "en,de;q=0.5", "EN, De;Q=0.5"), "{name}");
+            assert!(!selects(name, "en,de", "de, en"), "{name}");
+            assert!(!selects(name, "en,de", "en"), "{name}");
+        }
+        for name in ["accept", "user-agent", "x"] {
+            assert!(
+                selects(name, "en,de", "en, de") && !selects(name, "en,de", "En, de"),
+                "{name}"
+            );
+        }
     }
 
     #[test]

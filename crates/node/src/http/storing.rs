@@ -92,9 +92,7 @@ pub fn judge(
     if control.private {
         return Err(NotStored::Private);
     }
-    // The origin must permit that others get what was sent for credentials (§3.5).
-    let shared = control.public || control.must_revalidate || control.s_maxage.is_some();
-    if asked.headers.contains_key(header::AUTHORIZATION) && !shared {
+    if asked.headers.contains_key(header::AUTHORIZATION) && !is_for_all(&control) {
         return Err(NotStored::Authorization);
     }
     // `Vary: *` matches no later request.
@@ -109,6 +107,11 @@ pub fn judge(
     }
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if size > HEADERS_MAX { Err(NotStored::HeaderSize) } else { Ok(()) }
+}
+
+/// Whether the origin permits that others get what it sent for credentials (§3.5).
+pub fn is_for_all(control: &CacheControl) -> bool {
+    control.public || control.must_revalidate || control.s_maxage.is_some()
 }
 
 /// Whether the content class makes a response usable later, without lifetime and validator. The path of a class that

@@ -62,7 +62,8 @@ impl Pursuit {
         let holder = ask.named.and_then(|name| holder(mesh, &name, first));
         // A request goes straight to the origin if peers have no part in it, if the origin is inside
         // the mesh, or if the request is too long for a peer.
-        let stays = ask.named.is_none() && (ask.stays_here() || self.is_direct(cx));
+        let stays =
+            ask.named.is_none() && (ask.stays_here() || ask.goes_alone() || self.is_direct(cx));
         match holder {
             _ if wide => return Answer::Nobody,
             _ if ask.peer_hops.towards.is_some() => return self.onward(mesh, first),

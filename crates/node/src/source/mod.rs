@@ -141,7 +141,8 @@ impl Source {
         let is_for_origin = match pursuit.quest.goal {
             Goal::Pass => !pursuit.quest.ask.passes_by_peers(),
             Goal::Range => true,
-            Goal::Head | Goal::Object | Goal::Holes => false,
+            Goal::Head => pursuit.quest.ask.goes_alone(),
+            Goal::Object | Goal::Holes => false,
         };
         cx.pursuits.insert(id, pursuit);
         match is_for_origin {

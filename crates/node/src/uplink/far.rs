@@ -233,7 +233,8 @@ impl Far {
     }
 
     fn origin(&mut self, now: Instant, input: OriginInput) {
-        let (OriginInput::Head(fetch, ..)
+        let (OriginInput::Interim(fetch, ..)
+        | OriginInput::Head(fetch, ..)
         | OriginInput::Body(fetch, _)
         | OriginInput::Crossed(fetch, _)
         | OriginInput::End(fetch, _)) = &input;
@@ -256,8 +257,8 @@ impl Far {
                 self.pair.report.content_out_bytes += bytes.len() as u64;
                 self.pair.sender.push(now, id, &bytes);
             }
-            // Origins have no far end.
-            OriginInput::Crossed(..) => {}
+            // Origins have no far end, and the pair has no message for interim responses.
+            OriginInput::Crossed(..) | OriginInput::Interim(..) => {}
             OriginInput::End(fetch, result) => {
                 self.pair.sender.finish(id, result);
                 self.pair.receiver.cancel(id);

@@ -3,7 +3,7 @@
 use super::check;
 use super::origin::Expected;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 use node::{ClientInput, Entrance, ExchangeId, Head, Input};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -52,6 +52,8 @@ pub struct Call {
     pub at_home: bool,
     /// It asks as a client of a mirror, for content with this digest if one is given.
     pub mirrors: Option<Option<Digest>>,
+    /// The version of HTTP that it speaks.
+    pub version: Version,
     /// The first line holds the whole URL even if the client was intercepted.
     pub is_absolute: bool,
 }
@@ -68,6 +70,7 @@ impl Call {
             has_body: false,
             at_home: false,
             mirrors: None,
+            version: Version::HTTP_11,
             is_absolute: false,
         }
     }
@@ -158,6 +161,8 @@ pub struct Client {
     pub head: Option<Head>,
     pub end: Option<End>,
     pub content: Vec<u8>,
+    /// Interim responses that came before the head.
+    pub interims: Vec<(u16, HeaderMap)>,
     expected: Option<Expected>,
     credit: i64,
     surplus: i64,
@@ -172,6 +177,7 @@ impl Client {
             head: None,
             end: None,
             content: Vec::new(),
+            interims: Vec::new(),
             expected: None,
             credit: 0,
             surplus: SURPLUS,
@@ -221,6 +227,11 @@ impl Client {
 
     pub fn is_broken(&self) -> bool {
         self.end == Some(End::Broken)
+    }
+
+    pub fn interim(&mut self, status: StatusCode, headers: HeaderMap) {
+        assert!(self.head.is_none() && self.end.is_none(), "after the head: {self:?}");
+        self.interims.push((status.as_u16(), headers));
     }
 
     pub fn respond(&mut self, head: Head, expected: Option<Expected>) {

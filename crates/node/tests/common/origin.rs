@@ -32,6 +32,8 @@ pub struct Page {
     pub breaks_at: Option<usize>,
     /// Responses with a part of the body do not name the version.
     pub bare_parts: bool,
+    /// Interim responses before the head.
+    pub interims: Vec<(u16, HeaderMap)>,
     /// Only for requests with this field.
     pub only_for: Option<(&'static str, String)>,
     unchecked: bool,
@@ -55,6 +57,7 @@ impl Page {
             rests: None,
             breaks_at: None,
             bare_parts: false,
+            interims: Vec::new(),
             only_for: None,
             unchecked: false,
         }
@@ -104,6 +107,14 @@ impl Page {
     /// The head comes after this time.
     pub fn waiting(mut self, time: Duration) -> Self {
         self.head_after = Some(time);
+        self
+    }
+
+    /// It says this before the head.
+    pub fn saying(mut self, status: u16, name: &'static str, value: &str) -> Self {
+        let value = HeaderValue::try_from(value).expect("a header value");
+        self.interims
+            .push((status, [(HeaderName::from_static(name), value)].into_iter().collect()));
         self
     }
 
@@ -340,9 +351,14 @@ impl Origin {
                     return (vec![Input::Origin(OriginInput::End(id.1, Err(error)))], None);
                 }
                 let status = StatusCode::from_u16(live.page.status).expect("a status");
-                let head =
-                    Input::Origin(OriginInput::Head(id.1, status, live.page.headers.clone()));
-                (vec![head], Some((live.page.pause, Event::Piece)))
+                let interim = |(status, headers): &(u16, HeaderMap)| {
+                    let status = StatusCode::from_u16(*status).expect("a status");
+                    Input::Origin(OriginInput::Interim(id.1, status, headers.clone()))
+                };
+                let mut inputs: Vec<_> = live.page.interims.iter().map(interim).collect();
+                let headers = live.page.headers.clone();
+                inputs.push(Input::Origin(OriginInput::Head(id.1, status, headers)));
+                (inputs, Some((live.page.pause, Event::Piece)))
             }
             Event::Piece => self.piece(now, id),
         }

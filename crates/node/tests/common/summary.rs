@@ -15,6 +15,9 @@ pub fn summary(output: &Output) -> String {
         Output::Client(ClientOutput::Respond(id, it)) => {
             format!("respond {} {}", exchange(*id), head(it))
         }
+        Output::Client(ClientOutput::Interim(id, status, fields)) => {
+            format!("interim {} {}{}", exchange(*id), status.as_u16(), headers(fields))
+        }
         Output::Client(ClientOutput::Data(id, bytes)) => {
             format!("data {} {}", exchange(*id), digest(bytes))
         }

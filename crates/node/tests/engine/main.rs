@@ -22,6 +22,7 @@ mod head;
 mod home;
 mod https;
 mod interception;
+mod interim;
 mod leaving;
 mod merging;
 mod mirror;

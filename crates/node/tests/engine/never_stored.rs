@@ -197,3 +197,78 @@ fn fields_that_end_here_are_neither_sent_on_nor_stored() {
     let asked = &net.origin.last().headers;
     assert!(!asked.contains_key("x-mine") && asked.contains_key("via"));
 }
+
+/// A page for all, whatever the credentials with which it was asked for.
+fn for_all(directive: &str) -> Page {
+    Page::of(50_000).with("cache-control", &format!("max-age=60, {directive}"))
+}
+
+#[test]
+fn what_is_sent_for_credentials_is_shared_where_the_origin_permits_it() {
+    for directive in ["public", "must-revalidate", "s-maxage=60"] {
+        let mut net = Net::new();
+        net.origin.put(URL, for_all(directive));
+        let with = |net: &mut Net, name| {
+            let id = net.call(Call::get(URL).with("authorization", name));
+            net.settle();
+            assert!(net.client(id).is_ok());
+            net.client(id).cache().to_owned()
+        };
+        assert!(with(&mut net, "Basic x").ends_with("stored"), "{directive}");
+        assert!(with(&mut net, "Basic y").starts_with("hit"), "{directive}");
+        let id = net.get(URL);
+        assert!(net.client(id).cache().starts_with("hit"), "{directive}");
+        assert_eq!(net.origin.last().headers["authorization"], "Basic x");
+        assert_eq!(net.origin.asked(URL), 1);
+        net.done();
+    }
+}
+
+#[test]
+fn credentials_get_nothing_that_was_not_said_to_be_for_all() {
+    let mut net = Net::new();
+    net.origin.put(URL, Page::of(500).fresh(60));
+    net.get(URL);
+    let id = net.call(Call::get(URL).with("authorization", "Basic x"));
+    net.settle();
+    assert!(net.client(id).cache().ends_with("detail=authorization"));
+    assert_eq!(net.origin.asked(URL), 2);
+    // Nor did that answer replace the stored one.
+    let id = net.get(URL);
+    assert!(net.client(id).cache().starts_with("hit"));
+    net.done();
+}
+
+#[test]
+fn requests_with_credentials_wait_for_no_other_and_no_other_for_them() {
+    let mut net = Net::new();
+    net.origin.put(URL, for_all("public").waiting(Duration::from_millis(50)));
+    let calls = [None, Some("Basic x"), Some("Basic y"), None].map(|credentials| {
+        let call = Call::get(URL);
+        net.call(credentials.map_or(call.clone(), |it| call.with("authorization", it)))
+    });
+    net.settle();
+    assert!(calls.iter().all(|id| net.client(*id).is_ok()));
+    // The two without share one.
+    assert_eq!(net.origin.asked(URL), 3);
+    net.done();
+}
+
+#[test]
+fn a_confirmation_for_credentials_does_not_share_what_it_makes_private() {
+    let page = |control| Page::new("the same".into()).etag("a").with("cache-control", control);
+    let mut net = Net::new();
+    net.origin.put(URL, page("max-age=60, public"));
+    net.get(URL);
+    net.pass_seconds(70);
+    net.origin.put(URL, page("max-age=60").with("x", "mine"));
+    let id = net.call(Call::get(URL).with("authorization", "Basic x"));
+    net.settle();
+    assert_eq!(net.client(id).cache(), "fwd=stale; fwd-status=304");
+    assert_eq!(net.client(id).header("x"), "mine");
+    net.origin.put(URL, page("max-age=60, public"));
+    let id = net.get(URL);
+    assert_eq!(net.client(id).cache(), "fwd=stale; fwd-status=304", "what was private was stored");
+    assert_eq!(net.client(id).header("x"), "");
+    net.done();
+}

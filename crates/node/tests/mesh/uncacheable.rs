@@ -184,6 +184,23 @@ fn what_can_be_told_from_the_request_goes_directly() {
 }
 
 #[test]
+fn credentials_go_to_the_origin_alone_and_what_is_for_all_is_stored() {
+    for plan in [Plan::default(), Plan::thcp()] {
+        let mut mesh = Mesh::chain_of(&plan, 4);
+        let page = Page::of(50_000).etag("a").with("cache-control", "public, max-age=600");
+        mesh.origin.put(URL, page.breaking_at(30_000));
+        let id = mesh.call(3, Call::get(URL).with("authorization", "Basic x"));
+        mesh.finish();
+        assert!(mesh.client(id).is_ok());
+        // The second request is for the other 20,000 bytes.
+        assert_eq!(mesh.origin.askers(URL), [3, 3]);
+        let id = mesh.get(3, URL);
+        assert_eq!(mesh.client(id).cache(), "n3; hit; ttl=600");
+        mesh.done();
+    }
+}
+
+#[test]
 fn parts_and_heads_of_what_is_held_are_served_here() {
     let mut mesh = Mesh::chain(4);
     mesh.origin.put(URL, Page::of(50_000).fresh(600));

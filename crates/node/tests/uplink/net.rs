@@ -401,6 +401,7 @@ impl Net {
     fn answer(&mut self, input: OriginInput) {
         let now = self.now;
         match input {
+            OriginInput::Interim(..) => panic!("the pair has no message for it: {input:?}"),
             OriginInput::Head(id, status, _) => {
                 self.answers.entry(id.0).or_default().status = Some(status);
             }

@@ -270,8 +270,8 @@ impl Callers {
             ClientOutput::Abort(id) | ClientOutput::Tunnel(id, ..) | ClientOutput::Relay(id, _) => {
                 self.end(id, false)
             }
-            // No file is published in the simulator.
-            ClientOutput::Published(..) => {}
+            // In the simulator no file is published, and origins send no interim responses.
+            ClientOutput::Published(..) | ClientOutput::Interim(..) => {}
         }
     }
 

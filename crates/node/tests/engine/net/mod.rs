@@ -117,7 +117,7 @@ impl Net {
             behind_uplink: false,
             method: call.method.clone(),
             uri: call.target(),
-            version: http::Version::HTTP_11,
+            version: call.version,
             headers: call.headers.clone(),
             has_body: call.has_body,
             client: call.from,
@@ -323,6 +323,9 @@ impl Net {
             ClientOutput::Respond(id, head) => {
                 let expected = self.origin.expected(&head);
                 self.clients[id.0 as usize].respond(*head, expected);
+            }
+            ClientOutput::Interim(id, status, headers) => {
+                self.clients[id.0 as usize].interim(status, headers);
             }
             ClientOutput::Data(id, bytes) => {
                 if let Some((wait, turn)) = self.clients[id.0 as usize].take(&bytes) {

@@ -195,6 +195,7 @@ impl Mesh {
                 self.times[id.0 as usize].head = Some(self.now);
                 self.clients[id.0 as usize].respond(*head, expected);
             }
+            ClientOutput::Interim(..) => panic!("no origin sends any: {output:?}"),
             ClientOutput::Data(id, bytes) => {
                 let id = id.0 as usize;
                 self.times[id].first.get_or_insert(self.now);
