@@ -113,7 +113,8 @@ fn impose(keeps: CapabilitySet, places: Places) -> InForce {
     for sentence in &in_force.skipped {
         tracing::warn!("not limited: {sentence}");
     }
-    tracing::info!(
+    // `hearsay status` shows them too.
+    tracing::debug!(
         capabilities = ?in_force.capabilities,
         no_new_privileges = in_force.no_new_privileges,
         seccomp = in_force.seccomp,

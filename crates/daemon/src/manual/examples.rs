@@ -1,7 +1,7 @@
 //! Examples of the manual's pages: what a command line does, and the line.
 
 /// By command (empty: the program itself).
-pub const EXAMPLES: [(&str, &[(&str, &str)]); 14] = [
+pub const EXAMPLES: [(&str, &[(&str, &str)]); 15] = [
     (
         "",
         &[
