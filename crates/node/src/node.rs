@@ -249,7 +249,7 @@ impl Node {
             OriginInput::Interim(fetch, status, headers) => {
                 // Those to a second request of the transfer are not for the client.
                 if self.source.transfer_of(&self.cx, fetch) == Some(fetch) {
-                    self.client.interim(&mut self.cx, fetch, status, headers);
+                    self.client.misses.interim(&mut self.cx, fetch, status, headers);
                 }
             }
             OriginInput::Head(fetch, status, headers) => {

@@ -18,32 +18,6 @@ use std::rc::Rc;
 use wire::peer::Outcome;
 
 impl Client {
-    /// An interim response has arrived. Only the client whose request the origin answers gets it: another could not
-    /// tell which request it is for, and peers have no message for it. It is never stored.
-    pub fn interim(
-        &mut self,
-        cx: &mut Context,
-        id: FetchId,
-        status: StatusCode,
-        mut headers: HeaderMap,
-    ) {
-        let starter = self.misses.get(&id).and_then(|miss| miss.starter);
-        let Some((starter, exchange)) =
-            starter.and_then(|it| cx.exchanges.get(&it).map(|at| (it, at)))
-        else {
-            return;
-        };
-        let waits = matches!(exchange.state, State::Waiting(fetch) if fetch == id);
-        if !waits || !exchange.ask.takes_interim {
-            return;
-        }
-        http::strip_hop_by_hop(&mut headers);
-        // Without content there is no length of it (RFC 9110 §8.6).
-        headers.remove(header::CONTENT_LENGTH);
-        http::add_via(&mut headers, ::http::Version::HTTP_11, &cx.via);
-        cx.out.push_back(Output::Client(ClientOutput::Interim(starter, status, headers)));
-    }
-
     /// The head of a response has arrived.
     pub fn head(&mut self, cx: &mut Context, id: FetchId, status: StatusCode, headers: HeaderMap) {
         // First: also an answer that is not stored may invalidate what is (RFC 9111 §4.4).

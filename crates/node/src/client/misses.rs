@@ -12,6 +12,7 @@ use crate::http::{
     Asked, Audience, NotStored, Record, RecordSignature, Row, bodiless, content_length,
 };
 use crate::input::{ExchangeId, FetchId};
+use crate::output::{ClientOutput, Output};
 use crate::pursuits::{Goal, Quest};
 use crate::request::{Ask, MANIFEST_CREDIT};
 use crate::transfers::check::Check;
@@ -19,7 +20,7 @@ use crate::transfers::cutting::Cutting;
 use crate::transfers::incoming::{Incoming, Label};
 use crate::transfers::transfer::{Listing, Transfer};
 use crate::{http, named};
-use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use classes::{IndexReader, Keep};
 use content::Root;
 use std::ops::{Deref, DerefMut};
@@ -352,6 +353,30 @@ impl Misses {
         if let Some(pass) = self.all.get_mut(&id).and_then(Miss::pass) {
             pass.granted += bytes;
         }
+    }
+
+    /// An interim response has arrived. Only the client whose request the origin answers gets it: another could not
+    /// tell which request it is for, and peers have no message for it. It is never stored.
+    pub fn interim(
+        &self,
+        cx: &mut Context,
+        id: FetchId,
+        status: StatusCode,
+        mut headers: HeaderMap,
+    ) {
+        let Some(starter) = self.all.get(&id).and_then(|miss| miss.starter) else { return };
+        let takes_it = cx.exchanges.get(&starter).is_some_and(|exchange| {
+            let waits = matches!(exchange.state, State::Waiting(fetch) if fetch == id);
+            waits && exchange.ask.takes_interim
+        });
+        if !takes_it {
+            return;
+        }
+        http::strip_hop_by_hop(&mut headers);
+        // Without content there is no length of it (RFC 9110 §8.6).
+        headers.remove(header::CONTENT_LENGTH);
+        http::add_via(&mut headers, Version::HTTP_11, &cx.via);
+        cx.out.push_back(Output::Client(ClientOutput::Interim(starter, status, headers)));
     }
 
     /// A successful unsafe request invalidates what is stored for its target (RFC 9111 §4.4).
