@@ -77,12 +77,14 @@ const HOPS_MAX: usize = 32;
 pub(super) struct Line {
     /// By hop count less one: the smoothed standard deviation, seconds.
     deviations: [Option<f64>; HOPS_MAX],
+    /// `a` and `b` of equation 2: asked for with each packet.
+    coefficients: (f64, f64),
 }
 
 impl Line {
     /// A line through no points.
     pub(super) fn new() -> Self {
-        Self { deviations: [None; HOPS_MAX] }
+        Self { deviations: [None; HOPS_MAX], coefficients: (0.0, 0.0) }
     }
 
     /// Takes the deviation of a flow whose receiver is `hops` away.
@@ -90,6 +92,7 @@ impl Line {
         let point = &mut self.deviations[usize::from(hops.max(1) - 1).min(HOPS_MAX - 1)];
         let old = point.unwrap_or(deviation);
         *point = Some(old + (deviation - old) / 8.0);
+        self.coefficients = self.fit();
     }
 
     /// The points: hops to the receiver, and the deviation in seconds.
@@ -98,7 +101,7 @@ impl Line {
     }
 
     /// `a` and `b` of equation 2. One point makes a level line, none makes 0.
-    pub(super) fn coefficients(&self) -> (f64, f64) {
+    fn fit(&self) -> (f64, f64) {
         let points = || self.points().map(|(hops, y)| (f64::from(hops), y));
         let n = points().count() as f64;
         if n == 0.0 {
@@ -119,7 +122,7 @@ impl Line {
 
     /// The deviation that the line gives for a receiver `hops` away, seconds; not below 0.
     pub(super) fn at(&self, hops: u8) -> f64 {
-        let (a, b) = self.coefficients();
+        let (a, b) = self.coefficients;
         (a + b * f64::from(hops.max(1))).max(0.0)
     }
 }
@@ -156,7 +159,7 @@ mod tests {
         assert!((line.at(1) - 0.018).abs() < 1e-12, "one point makes a level line");
         line.sample(2, 0.014);
         line.sample(9, 0.028);
-        let (a, b) = line.coefficients();
+        let (a, b) = line.coefficients;
         assert!((a - 0.010).abs() < 1e-9 && (b - 0.002).abs() < 1e-9, "{a} + {b} x");
         assert!((line.at(20) - 0.050).abs() < 1e-9);
     }
