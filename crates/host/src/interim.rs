@@ -11,7 +11,7 @@ use tokio::io::AsyncWrite;
 use tokio::sync::mpsc::Sender;
 
 /// The most bytes of them that wait for a client to read.
-const WAITING_MAX: usize = 32 * 1024;
+const WAITING_MAX: usize = 8 * 1024;
 
 /// Takes an origin's interim responses. One for which it has no room is dropped, as any may be ignored (§15.2).
 pub type Taker = Sender<(StatusCode, HeaderMap)>;

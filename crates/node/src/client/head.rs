@@ -167,23 +167,27 @@ impl Client {
             starter.ask.cookies = http::take_cookies(&mut headers.clone());
         }
         let fresh = http::freshened(old, headers, fetch.requested, cx.date(), cx.clock_right());
-        self.serve_confirmed(cx, &fetch, fresh, &waiters);
+        // What a 304 says to credentials is for others only if it says so itself.
+        let is_for_all =
+            !fetch.ask.goes_alone() || http::is_for_all(&CacheControl::of_response(headers));
+        self.serve_confirmed(cx, &fetch, fresh, &waiters, is_for_all);
     }
 
-    /// A record is fresh again: the waiting requests are served from the store.
+    /// A record is fresh again: the waiting requests are served from the store. Others get what the confirmation says
+    /// of it if that is for all.
     pub fn serve_confirmed(
         &mut self,
         cx: &mut Context,
         fetch: &Miss,
         fresh: Record,
         waiters: &[ExchangeId],
+        is_for_all: bool,
     ) {
         let fresh = Rc::new(fresh);
         let control = CacheControl::of_response(&fresh.headers);
         // A request with a cookie must not set a heuristic lifetime: the next request asks again.
         let is_ruled = !fetch.ask.headers.contains_key(header::COOKIE)
             || http::is_ruled(&fresh.headers, &control, fresh.received);
-        let is_for_all = !fetch.ask.goes_alone() || http::is_for_all(&control);
         if is_ruled && is_for_all {
             cx.put_record(fetch.ask.key, fetch.ask.target.to_string(), Rc::clone(&fresh));
         }

@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::http::{self, Asked, NotStored, Record, content_length};
 use crate::input::{ExchangeId, FetchError};
+use crate::mesh::Mesh;
 use crate::request::Ask;
 use ::http::{HeaderMap, Method, StatusCode, header};
 use bytes::Bytes;
@@ -133,6 +134,12 @@ impl Miss {
         }
         if let Some(reason) = self.unstorable {
             return Err(reason);
+        }
+        // Such a request went to the origin past the gateways, whose word alone counts here: a router on the way may
+        // have changed the answer.
+        let believes = |mesh: &Mesh| mesh.believes(&mesh.peers.own_key());
+        if self.ask.goes_alone() && !cx.mesh.as_ref().is_none_or(believes) {
+            return Err(NotStored::Authorization);
         }
         let verdict = &self.ask.verdict;
         if verdict.keep == Keep::Never {

@@ -114,7 +114,7 @@ impl Client {
         };
         let waiters = self.misses.retire(id);
         let Some(fetch) = self.misses.end(id, &mut self.values) else { return };
-        self.serve_confirmed(cx, &fetch, fresh, &waiters);
+        self.serve_confirmed(cx, &fetch, fresh, &waiters, true);
     }
 
     /// A peer answers for a named object. Every hop checks the name, so a peer whose answer the

@@ -96,7 +96,11 @@ pub fn judge(
         return Err(NotStored::Authorization);
     }
     // `Vary: *` matches no later request.
-    vary(headers).ok_or(NotStored::Vary)?;
+    let varies = vary(headers).ok_or(NotStored::Vary)?;
+    // A variant is stored with the fields that select it: credentials would be on the disk.
+    if varies.contains(&header::AUTHORIZATION) {
+        return Err(NotStored::Authorization);
+    }
     if !is_promised(asked.kind, status, headers) {
         usable(status, headers, &control, now)?;
     }

@@ -240,6 +240,15 @@ fn credentials_get_nothing_that_was_not_said_to_be_for_all() {
 }
 
 #[test]
+fn credentials_that_select_a_response_are_not_stored_with_it() {
+    let page = || for_all("public").with("vary", "accept, Authorization");
+    let credentials = || Call::get(URL).with("authorization", "Basic x");
+    let net = asked_twice(page(), credentials);
+    assert!(net.client(1).cache().ends_with("detail=authorization"));
+    asked_twice(page(), || Call::get(URL));
+}
+
+#[test]
 fn requests_with_credentials_wait_for_no_other_and_no_other_for_them() {
     let mut net = Net::new();
     net.origin.put(URL, for_all("public").waiting(Duration::from_millis(50)));

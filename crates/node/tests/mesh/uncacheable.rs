@@ -201,6 +201,22 @@ fn credentials_go_to_the_origin_alone_and_what_is_for_all_is_stored() {
 }
 
 #[test]
+fn where_gateways_are_named_answers_to_credentials_are_not_stored_elsewhere() {
+    let plan = Plan { configured: true, ..Plan::default() };
+    let mut mesh = Mesh::chain_of(&plan, 3);
+    mesh.origin.put(URL, Page::of(5_000).with("cache-control", "public, max-age=600"));
+    let id = mesh.call(2, Call::get(URL).with("authorization", "Basic x"));
+    mesh.finish();
+    assert!(mesh.client(id).is_ok());
+    assert!(mesh.client(id).cache().ends_with("detail=authorization"));
+    // A router on the way could have changed that answer: this one comes from the gateway.
+    let id = mesh.get(2, URL);
+    assert!(mesh.client(id).is_ok());
+    assert_eq!(mesh.origin.askers(URL), [2, 0]);
+    mesh.done();
+}
+
+#[test]
 fn parts_and_heads_of_what_is_held_are_served_here() {
     let mut mesh = Mesh::chain(4);
     mesh.origin.put(URL, Page::of(50_000).fresh(600));
