@@ -787,14 +787,6 @@ mod tests {
                 "mesh: \"a b\" is not the name of an interface; see `ip link`",
             ),
             (
-                "[intercept]\nport = 1023",
-                "[intercept] port: 1023: needs a port from 1024 on, because the helper process, which opens it, has no right to open a lower one (CAP_NET_BIND_SERVICE)",
-            ),
-            (
-                "[mesh]\nport = 80",
-                "[mesh] port: 80: needs a port from 1024 on, because it is opened when interfaces appear, and then the daemon has no right to open a lower one (CAP_NET_BIND_SERVICE)",
-            ),
-            (
                 "listen = []",
                 "listen: nothing to listen on: give `listen` or [mirror] an address, or [intercept] an interface",
             ),
@@ -802,11 +794,25 @@ mod tests {
             assert_eq!(complaint(text), expected);
         }
         assert!(complaint("[intercept]\ninterfaces = [\"a b\"]").starts_with("intercept: \"a b\""));
-        assert!(
-            load("listen = [\"127.0.0.1:80\"]\n[intercept]\nport = 1024\n[mesh]\nport = 1025")
-                .is_ok()
-        );
         assert_eq!(complaint("memory = 1\n[store]\nsize = 1").lines().count(), 2);
+    }
+
+    #[test]
+    fn low_ports_are_for_what_is_opened_before_the_rights_go() {
+        for (text, expected) in [
+            (
+                "[intercept]\nport = 1023",
+                "[intercept] port: 1023: needs a port from 1024 on, because the helper process, which opens it, has no right to open a lower one (CAP_NET_BIND_SERVICE)",
+            ),
+            (
+                "[mesh]\nport = 80",
+                "[mesh] port: 80: needs a port from 1024 on, because it is opened when interfaces appear, and then the daemon has no right to open a lower one (CAP_NET_BIND_SERVICE)",
+            ),
+        ] {
+            assert_eq!(complaint(text), expected);
+        }
+        let low = "listen = [\"127.0.0.1:80\"]\n[metrics]\nlisten = \"127.0.0.1:81\"";
+        assert!(load(&format!("{low}\n[intercept]\nport = 1024\n[mesh]\nport = 1025")).is_ok());
     }
 
     #[test]
