@@ -280,7 +280,7 @@ impl Config {
         }
     }
 
-    /// Those of `listen`, [mirror] and [metrics] are opened before the daemon gives up its rights, and may be low.
+    /// Those of `listen`, of the mirror and of metrics are opened before the daemon gives up its rights, and may be low.
     fn check_low_ports(&self, wrong: &mut ConfigError) {
         let ports = [
             ("[intercept] port", self.intercept.port, "the helper process, which opens it, has"),
