@@ -30,7 +30,7 @@ mod rules;
 mod view;
 
 pub use kernel::Kernel;
-pub use machine::BUILT;
+pub use machine::{BUILT, GROUPS};
 pub use view::View;
 
 /// The checks that a daemon makes of itself: they read files, sockets and the kernel's tables, and change nothing.
