@@ -284,7 +284,7 @@ mod tests {
         };
         // The next hop and the gateway of `over_one`, while a third router is connected.
         for way_out in ["10.77.0.4", "10.77.0.8"] {
-            let found = refused(way_out, &[other.clone()]);
+            let found = refused(way_out, std::slice::from_ref(&other));
             assert!(found.verdict == Verdict::Broken && found.text.contains(way_out), "{found}");
         }
         let stranger = refused("10.77.0.99", &[other]);
