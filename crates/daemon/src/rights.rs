@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 const AS_HELPER: &str = "--as-helper";
 
 /// What libraries read to resolve names and to verify servers: NSS and its modules, lists of servers and of CAs.
-const READ: [&str; 12] = [
+const READ: [&str; 13] = [
     "/etc",
     "/lib",
     "/lib64",
@@ -32,6 +32,8 @@ const READ: [&str; 12] = [
     "/proc",
     "/sys/class/net",
     "/sys/devices",
+    // The limits of our control group, which the daemon's own check of memory compares with its budget.
+    crate::doctor::GROUPS,
     // Lists of name servers that programs keep; /etc/resolv.conf often points here.
     "/run/systemd/resolve",
 ];
@@ -231,6 +233,15 @@ mod tests {
         assert!(!places.read.contains(&"/".into()));
         let memory = load_text("[store]\npath = \"memory\"").expect("a right file");
         assert!(super::places(&memory, &given).write.is_empty());
+    }
+
+    #[test]
+    fn the_daemons_own_check_of_memory_can_read_its_limit() {
+        let places = places(&load_text("").expect("a right file"), &Given::default());
+        // cgroups(7): the usual place of the second version's hierarchy.
+        let limit = Path::new("/sys/fs/cgroup/system.slice/hearsay.service/memory.max");
+        assert!(places.read.iter().any(|it| limit.starts_with(it)), "{:?}", places.read);
+        assert!(!places.write.iter().any(|it| limit.starts_with(it)));
     }
 
     #[test]
