@@ -34,8 +34,8 @@ const READ: [&str; 13] = [
     "/sys/devices",
     // The limits of our control group, which the daemon's own check of memory compares with its budget.
     crate::doctor::GROUPS,
-    // Lists of name servers that programs keep; /etc/resolv.conf often points here.
-    "/run/systemd/resolve",
+    // Lists of name servers that programs keep: /etc/resolv.conf points to one of them, later perhaps to another.
+    "/run",
 ];
 
 /// Files that may be links to anywhere.
