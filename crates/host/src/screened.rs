@@ -410,7 +410,7 @@ mod tests {
         );
         let () = rest;
         let hints = got.strip_suffix(b"x").unwrap();
-        assert!(hints.len() <= 32 * 1024 && hints.len() > 31 * 1024, "{} bytes", hints.len());
+        assert!(hints.len() <= 8 * 1024 && hints.len() > 7 * 1024, "{} bytes", hints.len());
         assert!(hints.chunks(HINTS.len()).all(|hint| hint == HINTS), "one is cut");
     }
 
