@@ -251,8 +251,9 @@ pub struct AnalyzeOverhear {
 /// `hearsay-lab analyze redundancy`.
 #[derive(Debug, Args)]
 pub struct AnalyzeRedundancy {
-    /// Versions of a file, the oldest first; of a folder, all files are joined in the order of their paths. If there
-    /// are several, the first one only fills the stores, and the others are counted
+    /// Versions of a file, the oldest first; of a folder, all files are joined in the order of their paths; of a
+    /// capture (pcap or pcapng), its TCP streams. If there are several, the first one only fills the stores, and the
+    /// others are counted
     #[arg(required = true, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
     /// The least average length of chunks, in bytes: a power of two from 32 to 8192

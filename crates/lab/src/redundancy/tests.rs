@@ -1,6 +1,9 @@
 //! Properties of divisions and counts, and a plain reference for the counts.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
+
+use wire::capture::Segment;
 
 use super::counts::NAME_LEN;
 use super::division::{Division, Nested, Ours, Root};
@@ -284,4 +287,111 @@ fn effective_bandwidth_by_hand() {
         assert!(sheds >= not && sheds >= Some(worst(&counts) - 1e-9), "{link}: {sheds:?} {not:?}");
     }
     assert_eq!(improvement(&Counts::default(), 1e6, disk, true), None);
+}
+
+/// Segments of a stream from a sequence number on, of up to 1448 bytes, the last with FIN.
+fn segments(content: &[u8], first: u32) -> Vec<Segment<'_>> {
+    let [from, to] = [1, 2].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
+    let last = content.len().div_ceil(1448) - 1;
+    let segment = |(at, payload)| Segment {
+        from,
+        to,
+        seq: first.wrapping_add(1448 * at as u32),
+        ack: Some(1),
+        syn: false,
+        fin: at == last,
+        rst: false,
+        payload,
+        missing: 0,
+    };
+    content.chunks(1448).enumerate().map(segment).collect()
+}
+
+/// The counts of segments, and of streams given whole.
+fn joined<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> (StreamCounts, Vec<Counts>) {
+    let (mut analysis, mut streams) = (Analysis::new(SMALLEST, 1 << 30), Streams::default());
+    for segment in segments {
+        streams.handle_segment(&mut analysis, &segment).expect("room");
+    }
+    (streams.finish(&mut analysis).expect("room"), analysis.end_input())
+}
+
+fn whole(contents: &[&[u8]]) -> Vec<Counts> {
+    let mut analysis = Analysis::new(SMALLEST, 1 << 30);
+    for content in contents {
+        let mut stream = analysis.stream();
+        analysis.feed(&mut stream, content).expect("room");
+        analysis.finish(stream).expect("room");
+    }
+    analysis.end_input()
+}
+
+#[test]
+fn segments_out_of_order_and_repeated_join_to_the_stream() {
+    let mut random = Random(8);
+    let content = random.bytes(120_000);
+    for first in [0, 77, u32::MAX - 50_000] {
+        let segments = segments(&content, first);
+        let syn = Segment {
+            seq: first.wrapping_sub(1),
+            syn: true,
+            fin: false,
+            payload: b"",
+            ..segments[0]
+        };
+        let mut order = Vec::new();
+        for at in 0..segments.len() {
+            let back = random.next() as usize % 8;
+            order.push(segments[at]);
+            order.push(segments[at.saturating_sub(back)]);
+            let length = order.len();
+            order.swap(length - 1, length.saturating_sub(1 + back));
+        }
+        let (counts, found) = joined([syn].into_iter().chain(order));
+        assert_eq!(counts, StreamCounts { streams: 1, missing_bytes: 0 }, "{first}");
+        assert!(found == whole(&[&content]), "{first}");
+    }
+}
+
+#[test]
+fn a_gap_ends_a_stream_and_begins_another() {
+    let content = Random(10).bytes(1448 * 300);
+    let all = segments(&content, 5);
+    let (before, after) = (&content[..1448 * 100], &content[1448 * 102..]);
+    let (counts, found) = joined(all[..100].iter().chain(&all[102..]).copied());
+    assert_eq!(counts, StreamCounts { streams: 2, missing_bytes: 2 * 1448 });
+    assert!(found == whole(&[before, after]));
+    // The same where frames were captured in part.
+    let cut = Segment { payload: &all[100].payload[..48], missing: 1400, ..all[100] };
+    let (counts, found) = joined(all[..100].iter().chain([&cut]).chain(&all[101..]).copied());
+    assert_eq!(counts, StreamCounts { streams: 2, missing_bytes: 1400 });
+    assert!(found == whole(&[&content[..1448 * 100 + 48], &content[1448 * 101..]]));
+}
+
+#[test]
+fn any_segments_are_taken_and_no_byte_twice() {
+    let mut random = Random(11);
+    let content = random.bytes(1448);
+    let segments: Vec<_> = (0..3000)
+        .map(|_| {
+            let bits = random.next();
+            let port = (bits % 700) as u16;
+            let payload = &content[..bits as usize >> 20 & 1023];
+            Segment {
+                from: SocketAddr::from(([10, 0, 0, 1], port)),
+                to: SocketAddr::from(([10, 0, 0, 2], 80)),
+                seq: (bits >> 32) as u32 >> (bits & 16),
+                ack: None,
+                syn: bits >> 17 & 7 == 0,
+                fin: bits >> 14 & 7 == 0,
+                rst: bits >> 11 & 7 == 0,
+                payload,
+                missing: if bits >> 8 & 7 == 0 { 100 } else { 0 },
+            }
+        })
+        .collect();
+    let sent: u64 = segments.iter().map(|it| it.payload.len() as u64).sum();
+    let (counts, found) = joined(segments);
+    assert!(found.iter().all(|it| it.bytes <= sent && it.bytes > 0));
+    assert!(counts.streams > 700, "{counts:?}");
 }

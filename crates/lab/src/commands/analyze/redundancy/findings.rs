@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::redundancy::{Counts, Disk, Kind, Scheme, improvement};
+use crate::redundancy::{Counts, Disk, Kind, Scheme, StreamCounts, improvement};
 
 /// Name of the schema of [`Findings`] with its provenance.
 pub const SCHEMA: &str = "hearsay/redundancy/1";
@@ -28,12 +28,29 @@ pub struct Findings {
 }
 
 /// An input.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Input {
     /// Its path as on the command line.
     pub file: String,
-    /// Its bytes.
+    /// Its bytes of content; of a capture, those of its streams.
     pub bytes: u64,
+    /// TCP streams, if it is a capture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u64>,
+    /// Bytes in gaps of these streams, which were not captured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_bytes: Option<u64>,
+    /// Why the capture could not be read to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Input {
+    /// An input whose bytes are not known yet.
+    pub fn new(file: String, counts: Option<StreamCounts>, error: Option<String>) -> Self {
+        let streams = counts.map(|it| it.streams);
+        Self { file, bytes: 0, streams, missing_bytes: counts.map(|it| it.missing_bytes), error }
+    }
 }
 
 /// The result of a scheme.
@@ -88,27 +105,25 @@ pub struct Effective {
 }
 
 impl Findings {
-    /// Of the counts of each scheme for each input.
+    /// Of each input, with the counts of all schemes for it.
     pub fn new(
         schemes: &[Scheme],
-        inputs: &[(String, Vec<Counts>)],
+        inputs: Vec<(Input, Vec<Counts>)>,
         disk: Disk,
         table_bytes: u64,
     ) -> Self {
-        let (warm, counted) = inputs.split_at(usize::from(inputs.len() > 1));
-        let input = |(file, counts): &(String, Vec<Counts>)| Input {
-            file: file.clone(),
-            bytes: counts.first().map_or(0, |it| it.bytes),
-        };
+        let warm = usize::from(inputs.len() > 1);
+        let (mut inputs, counts): (Vec<_>, Vec<_>) = inputs.into_iter().unzip();
+        for (input, counts) in inputs.iter_mut().zip(&counts) {
+            input.bytes = counts.first().map_or(0, |it| it.bytes);
+        }
         let found = |(at, scheme): (usize, &Scheme)| {
-            let of = |inputs: &[(String, Vec<Counts>)]| {
-                inputs.iter().map(|(_, counts)| counts[at].clone()).collect::<Vec<_>>()
-            };
-            Found::new(scheme, &of(warm), &of(counted), disk)
+            let of: Vec<Counts> = counts.iter().map(|it| it[at].clone()).collect();
+            Found::new(scheme, &of[..warm], &of[warm..], disk)
         };
         Self {
-            warmed_by: warm.iter().map(input).collect(),
-            counted: counted.iter().map(input).collect(),
+            counted: inputs.split_off(warm),
+            warmed_by: inputs,
             seek_seconds: disk.seek_seconds,
             disk_bytes_a_second: disk.bytes_a_second,
             table_bytes,

@@ -65,7 +65,6 @@ pub fn read(
     let mut piece = vec![0; PIECE];
     for Input { path, .. } in files {
         let mut file = File::open(path).map_err(refuse(path))?;
-        let mut is_first = true;
         loop {
             let length = match file.read(&mut piece) {
                 Ok(0) => break,
@@ -73,19 +72,23 @@ pub fn read(
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(refuse(path)(error)),
             };
-            if is_first && files.len() == 1 && is_capture(&piece[..length]) {
-                let text = "is a capture, whose streams cannot be analysed yet: give the files that were sent";
-                return Err(Failure::refused(format!("{}: {text}", path.display())));
-            }
-            is_first = false;
             each(&piece[..length])?;
         }
     }
     Ok(())
 }
 
-fn is_capture(beginning: &[u8]) -> bool {
-    CAPTURES.iter().any(|magic| beginning.starts_with(magic))
+/// Whether an input is one file that begins as captures do.
+pub fn is_capture(files: &[Input]) -> Result<bool, Failure> {
+    let [Input { path, .. }] = files else { return Ok(false) };
+    // What is not a file cannot be read twice.
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let mut beginning = Vec::new();
+    let file = File::open(path).map_err(refuse(path))?;
+    file.take(4).read_to_end(&mut beginning).map_err(refuse(path))?;
+    Ok(CAPTURES.iter().any(|magic| beginning == magic))
 }
 
 fn refuse(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {

@@ -27,7 +27,13 @@ pub fn page(findings: &Findings) -> String {
 }
 
 fn files(inputs: &[Input]) -> String {
-    let names: Vec<_> = inputs.iter().map(|it| it.file.as_str()).collect();
+    let name = |it: &Input| match (it.streams, it.missing_bytes) {
+        (Some(streams), Some(missing)) => {
+            format!("{} ({streams} TCP streams, {missing} bytes missing in them)", it.file)
+        }
+        _ => it.file.clone(),
+    };
+    let names: Vec<_> = inputs.iter().map(name).collect();
     names.join(", ")
 }
 
