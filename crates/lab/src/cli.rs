@@ -261,7 +261,7 @@ pub struct AnalyzeRedundancy {
     pub smallest: u32,
     /// Memory of the tables of names, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30,
-        value_parser = clap::value_parser!(u64).range(1 << 10..=1 << 40))]
+        value_parser = clap::value_parser!(u64).range(1 << 16..=1 << 40))]
     pub memory: u64,
     /// Time of a disk operation before its first byte, in ms
     #[arg(long, value_name = "MS", default_value_t = 10.0, value_parser = positive)]

@@ -113,6 +113,46 @@ fn refusals_name_the_cause_and_the_next_step() {
         &["--memory", "65536", &old],
         &["more than 65536 bytes", "--memory ", "--smallest 128"],
     );
-    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/0.pcap");
-    refused(&[capture], &["0.pcap: is a capture"]);
+}
+
+fn capture(name: &str) -> String {
+    format!("{}/tests/captures/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn streams_of_a_capture_are_the_content() {
+    let world = World::new();
+    let path = capture("1.pcap");
+    let json = world.run(&["analyze", "redundancy", "--json", "-", &path, &path]).expect(0).json();
+    let counted = &json["counted"][0];
+    assert_eq!(
+        (&counted["streams"], &counted["missing_bytes"]),
+        (&4.into(), &0.into()),
+        "{counted}"
+    );
+    // The download's 60,000 bytes arrived; frames that were sent again count once.
+    let bytes = counted["bytes"].as_u64().expect("a number");
+    let records = lab::capture::read(path.as_ref());
+    let payload: usize = records.iter().filter_map(|it| it.tcp_of_server()).map(<[u8]>::len).sum();
+    assert!(bytes > 60_000 && bytes < 60_000 + 5000, "{bytes}, of {payload}");
+    for it in json["schemes"].as_array().expect("a list") {
+        assert_eq!(it["ideal_savings"], 1.0, "{it}");
+    }
+}
+
+#[test]
+fn a_capture_that_is_cut_short_is_analysed_as_far_as_it_goes() {
+    let world = World::new();
+    let bytes = fs::read(capture("1.pcap")).expect("the capture");
+    fs::write(world.path("cut.pcap"), &bytes[..50_000]).expect("a file");
+    let ended = world
+        .run(&["analyze", "redundancy", "--json", "r.json", &world.text("cut.pcap")])
+        .expect(2);
+    assert!(ended.err.contains("the file ends within a record"), "{}", ended.err);
+    assert!(ended.out.contains("mrc degree 2"), "{}", ended.out);
+    let json: Value =
+        serde_json::from_slice(&fs::read(world.path("r.json")).expect("the JSON")).expect("JSON");
+    lab::schema::assert_valid(&json);
+    let counted = &json["counted"][0];
+    assert!(counted["bytes"].as_u64() > Some(30_000) && counted["error"].is_string(), "{counted}");
 }

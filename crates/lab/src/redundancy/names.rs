@@ -26,14 +26,22 @@ struct Entry {
 /// probability of 0.03 %, which would count one chunk too much as saved.
 #[derive(Debug)]
 pub struct Names {
-    entries: HashMap<u64, Entry, BuildHasherDefault<Same>>,
+    /// Parts by the key, which grow one at a time: while one does, it takes half as much again.
+    parts: Vec<Part>,
+    /// The bytes that all parts take.
+    memory: u64,
     limit: u64,
 }
+
+type Part = HashMap<u64, Entry, BuildHasherDefault<Same>>;
+
+/// The number of parts; a power of two.
+const PARTS: usize = 64;
 
 impl Names {
     /// An empty table that may grow to `limit` bytes.
     pub fn new(limit: u64) -> Self {
-        Self { entries: HashMap::default(), limit }
+        Self { parts: vec![Part::default(); PARTS], memory: 0, limit }
     }
 
     /// The key of a chunk.
@@ -44,15 +52,16 @@ impl Names {
 
     /// The levels at which the chunk has crossed.
     pub fn levels(&self, key: u64) -> u16 {
-        self.entries.get(&key).map_or(0, |it| it.levels)
+        self.parts[part(key)].get(&key).map_or(0, |it| it.levels)
     }
 
     /// Notes that the chunk has crossed at a level, and returns the levels before.
     pub fn add(&mut self, key: u64, level: usize) -> Result<u16, Full> {
-        if self.entries.len() == self.entries.capacity() {
-            self.grow(key)?;
+        let part = part(key);
+        if self.parts[part].len() == self.parts[part].capacity() {
+            self.grow(part, key)?;
         }
-        let entry = self.entries.entry(key).or_default();
+        let entry = self.parts[part].entry(key).or_default();
         let before = entry.levels;
         entry.levels |= 1 << level;
         Ok(before)
@@ -60,7 +69,7 @@ impl Names {
 
     /// Notes that a scheme reads the chunk; `true` the first time. A chunk that has not crossed is not noted.
     pub fn mark(&mut self, key: u64, scheme: usize) -> bool {
-        let Some(entry) = self.entries.get_mut(&key) else { return false };
+        let Some(entry) = self.parts[part(key)].get_mut(&key) else { return false };
         let is_first = entry.used & 1 << scheme == 0;
         entry.used |= 1 << scheme;
         is_first
@@ -68,27 +77,35 @@ impl Names {
 
     /// Forgets which schemes have read what.
     pub fn forget_uses(&mut self) {
-        self.entries.values_mut().for_each(|entry| entry.used = 0);
+        self.parts.iter_mut().flat_map(Part::values_mut).for_each(|entry| entry.used = 0);
     }
 
     /// The bytes that it takes.
     pub fn memory(&self) -> u64 {
-        slots(self.entries.capacity()) * SLOT as u64
+        self.memory
     }
 
     /// Makes room for the chunk, if it is new and there may be more.
-    fn grow(&mut self, key: u64) -> Result<(), Full> {
-        if self.entries.contains_key(&key) {
+    fn grow(&mut self, part: usize, key: u64) -> Result<(), Full> {
+        let part = &mut self.parts[part];
+        if part.contains_key(&key) {
             return Ok(());
         }
-        let next = slots(self.entries.capacity() + 1) * SLOT as u64;
-        let needed = next + self.memory();
+        let bytes = |entries: usize| slots(entries) * SLOT as u64;
+        let (now, next) = (bytes(part.capacity()), bytes(part.capacity() + 1));
+        let needed = self.memory + next;
         if needed > self.limit {
             return Err(Full { needed });
         }
-        self.entries.reserve(1);
+        part.reserve(1);
+        self.memory += next - now;
         Ok(())
     }
+}
+
+/// The part of a key. Its bits are none of those by which a hash map finds the key.
+fn part(key: u64) -> usize {
+    (key >> 48) as usize % PARTS
 }
 
 /// The slots of a hash map that holds so many entries: a power of two, of which an eighth stays free.
@@ -120,15 +137,13 @@ mod tests {
 
     #[test]
     fn a_full_table_still_knows_its_chunks() {
-        let mut names = Names::new(1000);
-        let added = (0..).take_while(|&key| names.add(key, 3).is_ok()).count() as u64;
-        assert!(added > 0 && names.memory() <= 1000);
-        assert_eq!(
-            (0..added).map(|key| names.add(key, 1)).collect::<Vec<_>>(),
-            vec![Ok(8); added as usize]
-        );
-        assert!(names.add(added, 1).is_err_and(|full| full.needed > 1000));
-        assert_eq!((names.levels(0), names.levels(added)), (10, 0));
+        let mut names = Names::new(20_000);
+        let key = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let added = (0..).take_while(|&at| names.add(key(at), 3).is_ok()).count() as u64;
+        assert!(added > 200 && names.memory() <= 20_000, "{added}");
+        assert!((0..added).all(|at| names.add(key(at), 1) == Ok(8)));
+        assert!(names.add(key(added), 1).is_err_and(|full| full.needed > 20_000));
+        assert_eq!((names.levels(0), names.levels(key(added))), (10, 0));
         assert!(names.mark(0, 5) && !names.mark(0, 5) && names.mark(0, 6));
     }
 }

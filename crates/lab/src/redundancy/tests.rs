@@ -198,8 +198,8 @@ fn reference(scheme: &Scheme, division: Division, versions: &[&[u8]]) -> [u64; 3
 #[test]
 fn counts_are_those_of_a_plain_reference() {
     let mut random = Random(3);
-    let (page, noise) = (contents().swap_remove(1), random.bytes(150_000));
-    let old = [&page[..60_000], &noise, &page[..30_000]].concat();
+    let (page, noise) = (contents().swap_remove(1), random.bytes(80_000));
+    let old = [&page[..30_000], &noise, &page[..15_000]].concat();
     let new = changed(&old, &mut random);
     let versions: [&[u8]; 2] = [&old, &new];
     for (scheme, counts) in counted(SMALLEST, &versions) {
