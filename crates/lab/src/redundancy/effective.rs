@@ -5,8 +5,6 @@
 //! round trip does not count; a chunk that is shed crosses with its name.
 
 use super::counts::Counts;
-#[cfg(test)]
-use super::counts::NAME_LEN;
 
 /// A disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,11 +41,4 @@ pub fn improvement(
     }
     let bare = counts.bytes as f64 * a_byte;
     (counts.bytes > 0).then(|| bare / link.max(reading))
-}
-
-/// The most by which names slow down a link that carries everything: all of `counts` shed.
-#[cfg(test)]
-pub(super) fn worst(counts: &Counts) -> f64 {
-    let names = NAME_LEN * (counts.hits + counts.misses);
-    counts.bytes as f64 / (counts.bytes + names) as f64
 }

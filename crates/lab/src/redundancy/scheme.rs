@@ -83,12 +83,6 @@ impl Scheme {
         self.degree.map_or(kind.to_owned(), |degree| format!("{kind} degree {degree}"))
     }
 
-    /// The average length of its smallest chunks, in bytes.
-    #[cfg(test)]
-    pub fn smallest(&self) -> u32 {
-        self.averages.last().copied().unwrap_or(0)
-    }
-
     /// A set of its levels, a bit for each.
     pub(super) fn mask(&self) -> u16 {
         self.levels.iter().fold(0, |mask, level| mask | 1 << level)

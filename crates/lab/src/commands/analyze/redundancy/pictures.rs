@@ -1,5 +1,8 @@
 //! Figures 6 to 10 of Wanax, of the user's own content.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use report::{Chart, Curve, Mean, Row, Shares};
 
 use super::findings::{Findings, Found};
@@ -59,20 +62,25 @@ fn by_smallest(
     }
 }
 
+/// Chunks of this average length and shorter ones are one part of figure 9: there are nine colours.
+const SHORT: u32 = 256;
+
 /// Figure 9: the share of each level in what a scheme saves.
 fn levels(findings: &Findings) -> String {
     let shown: Vec<_> = findings.deepest().filter(|it| matches!(it.kind, "mrc" | "ours")).collect();
-    let mut averages: Vec<_> = shown.iter().flat_map(|it| it.average_bytes.clone()).collect();
-    averages.sort_unstable_by(|a, b| b.cmp(a));
-    averages.dedup();
+    let averages = shown.iter().flat_map(|it| &it.average_bytes).map(|&it| it.max(SHORT));
+    let averages: BTreeSet<_> = averages.map(Reverse).collect();
     let row = |it: &&Found| {
-        let amount = |average: &u32| {
-            let level = it.average_bytes.iter().position(|it| it == average);
-            level.map_or(0.0, |level| it.savings_by_level[level])
+        let amount = |&Reverse(average): &Reverse<u32>| {
+            let levels = it.average_bytes.iter().zip(&it.savings_by_level);
+            levels.filter(|(it, _)| (**it).max(SHORT) == average).map(|(_, share)| share).sum()
         };
         Row { name: it.family.clone(), amounts: averages.iter().map(amount).collect() }
     };
-    let source = |(hue, &average): (usize, &u32)| (length(average), hue);
+    let source = |(hue, &Reverse(average)): (usize, &Reverse<u32>)| {
+        let less = if average == SHORT { " and less" } else { "" };
+        (length(average) + less, hue)
+    };
     Shares {
         label: "Savings by level".to_owned(),
         of: "ideal savings, by the average length of a level's chunks".to_owned(),
