@@ -64,6 +64,8 @@ const MEMORY_STORE_MIN: Size = Size::mib(8);
 const MEMORY_STORE_DEFAULT: Size = Size::mib(32);
 const POLICIES: [(&str, store::Policy); 2] =
     [("s3-fifo", store::Policy::S3Fifo), ("lru", store::Policy::Lru)];
+/// Below it, the kernel asks who opens a port for CAP_NET_BIND_SERVICE.
+const PORT_MIN: u16 = 1024;
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 
 /// The daemon's settings.
@@ -237,6 +239,7 @@ impl Config {
         let mut wrong = ConfigError::default();
         self.check_addresses(&mut wrong);
         self.check_sizes(&mut wrong, machine);
+        self.check_low_ports(&mut wrong);
         if let Some(rules) = self.intercept.rules(&self.mesh.direct)
             && let Err(error) = rules.ruleset()
         {
@@ -274,6 +277,25 @@ impl Config {
                 wrong.add(key, text);
             }
             taken.push((key, address));
+        }
+    }
+
+    /// Those of `listen`, of the mirror and of metrics are opened before the daemon gives up its rights, and may be low.
+    fn check_low_ports(&self, wrong: &mut ConfigError) {
+        let ports = [
+            ("[intercept] port", self.intercept.port, "the helper process, which opens it, has"),
+            (
+                "[mesh] port",
+                self.mesh.port,
+                "it is opened when interfaces appear, and then the daemon has",
+            ),
+        ];
+        for (key, port, who) in ports.into_iter().filter(|(_, port, _)| *port < PORT_MIN) {
+            let right = "no right to open a lower one (CAP_NET_BIND_SERVICE)";
+            wrong.add(
+                key,
+                format!("{port}: needs a port from {PORT_MIN} on, because {who} {right}"),
+            );
         }
     }
 
@@ -687,16 +709,19 @@ mod tests {
             store: Some(Place::Memory),
             store_size: Some(Size::mib(9)),
             intercept: vec!["wl0".into()],
-            intercept_port: Some(7),
+            intercept_port: Some(7007),
             mesh: vec!["wl1".into()],
             scheme: Some(Selection::Thcp),
             ..Overrides::default()
         };
-        let text = "listen = [\"127.0.0.1:2\"]\n[store]\npath = \"/x\"\n[intercept]\nport = 8\n[mesh]\ninterfaces = [\"wl0\"]";
+        let text = "listen = [\"127.0.0.1:2\"]\n[store]\npath = \"/x\"\n[intercept]\nport = 8008\n[mesh]\ninterfaces = [\"wl0\"]";
         let config = load_with(text, &overrides).unwrap();
         assert_eq!(config.listen, overrides.listen);
         assert_eq!((config.store.place, config.store.size_bytes), (Place::Memory, 9 << 20));
-        assert_eq!((config.intercept.interfaces, config.intercept.port), (vec!["wl0".into()], 7));
+        assert_eq!(
+            (config.intercept.interfaces, config.intercept.port),
+            (vec!["wl0".into()], 7007)
+        );
         assert_eq!(
             (config.mesh.interfaces, config.mesh.selection),
             (vec!["wl1".into()], Selection::Thcp)
@@ -770,6 +795,24 @@ mod tests {
         }
         assert!(complaint("[intercept]\ninterfaces = [\"a b\"]").starts_with("intercept: \"a b\""));
         assert_eq!(complaint("memory = 1\n[store]\nsize = 1").lines().count(), 2);
+    }
+
+    #[test]
+    fn low_ports_are_for_what_is_opened_before_the_rights_go() {
+        for (text, expected) in [
+            (
+                "[intercept]\nport = 1023",
+                "[intercept] port: 1023: needs a port from 1024 on, because the helper process, which opens it, has no right to open a lower one (CAP_NET_BIND_SERVICE)",
+            ),
+            (
+                "[mesh]\nport = 80",
+                "[mesh] port: 80: needs a port from 1024 on, because it is opened when interfaces appear, and then the daemon has no right to open a lower one (CAP_NET_BIND_SERVICE)",
+            ),
+        ] {
+            assert_eq!(complaint(text), expected);
+        }
+        let low = "listen = [\"127.0.0.1:80\"]\n[metrics]\nlisten = \"127.0.0.1:81\"";
+        assert!(load(&format!("{low}\n[intercept]\nport = 1024\n[mesh]\nport = 1025")).is_ok());
     }
 
     #[test]

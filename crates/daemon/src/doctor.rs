@@ -5,12 +5,15 @@
 //! for those that the daemon makes itself. *What it never does:* mend something, or send anything beyond this machine
 //! but what `outside.rs` asks. *Where to start:* [`own`] lists the checks.
 
+use std::future::poll_fn;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::task::Poll;
 
 use host::egress;
 use rustix::net::sockopt::socket_peercred;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::ask;
 use crate::cli::Doctor;
@@ -30,7 +33,7 @@ mod rules;
 mod view;
 
 pub use kernel::Kernel;
-pub use machine::BUILT;
+pub use machine::{BUILT, GROUPS};
 pub use view::View;
 
 /// The checks that a daemon makes of itself: they read files, sockets and the kernel's tables, and change nothing.
@@ -58,8 +61,7 @@ pub fn own(view: &View) -> Vec<Finding> {
 /// could not be looked at.
 pub async fn run(args: &Doctor, paths: &[PathBuf]) -> Result<(), Failure> {
     // What the checks set up must be removed even if somebody is impatient.
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::failed)?;
+    let mut stops = stops().map_err(Failure::failed)?;
     let config =
         Config::load(args.config.as_deref(), &Overrides::default()).map_err(Failure::usage)?;
     let mut paths = paths.to_vec();
@@ -95,18 +97,25 @@ pub async fn run(args: &Doctor, paths: &[PathBuf]) -> Result<(), Failure> {
     ]);
     found.sort_by_key(|it| it.check);
     say(&found, args.json);
-    let is_stopped = tokio::select! {
-        biased;
-        _ = interrupt.recv() => true,
-        _ = terminate.recv() => true,
-        () = std::future::ready(()) => false,
-    };
+    let is_stopped = is_stopped(&mut stops).await;
     match page::all(&found) {
         _ if is_stopped => Err(Failure::failed("interrupted")),
         Verdict::Broken => Err(Failure::failed(page::summary(&found))),
         Verdict::Unknown => Err(Failure::unseen(page::summary(&found))),
         Verdict::Fine | Verdict::Off => Ok(()),
     }
+}
+
+/// What would end the program where it stands: Ctrl-C, `kill`, and a terminal or a connection to it that is closed.
+fn stops() -> io::Result<[Signal; 3]> {
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let [interrupt, terminate, hangup] = kinds.map(signal);
+    Ok([interrupt?, terminate?, hangup?])
+}
+
+/// Whether one of these signals has come.
+async fn is_stopped(stops: &mut [Signal]) -> bool {
+    poll_fn(|cx| Poll::Ready(stops.iter_mut().any(|it| it.poll_recv(cx).is_ready()))).await
 }
 
 fn say(found: &[Finding], json: bool) {
@@ -119,7 +128,7 @@ fn say(found: &[Finding], json: bool) {
 }
 
 /// An error in words, without the number that follows them.
-fn words(error: &std::io::Error) -> String {
+fn words(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
@@ -129,4 +138,25 @@ fn process_at(path: &PathBuf) -> Option<u32> {
     let stream = UnixStream::connect(path).ok()?;
     let process = socket_peercred(&stream).ok()?.pid.as_raw_nonzero().get();
     u32::try_from(process).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{getpid, kill_process};
+    use std::time::Duration;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_closed_terminal_does_not_end_it_before_it_has_cleaned_up() {
+        let mut stops = stops().expect("signals can be awaited");
+        assert!(!is_stopped(&mut stops).await);
+        // Not awaited, this would end the test's process.
+        kill_process(getpid(), rustix::process::Signal::HUP).expect("one's own process");
+        let comes = async {
+            while !is_stopped(&mut stops).await {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), comes).await.expect("the signal is seen");
+    }
 }

@@ -111,6 +111,7 @@ fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> 
     }
     let config = fit(given.load())?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    rights::check_owner(&config.store.place)?;
     let helper = rights::start_helper();
     run::run(config, given, helper).map_err(Failure::failed)
 }

@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn what_can_change_is_taken_over_and_the_rest_is_named() {
         let new = "allow = [\"192.0.2.0/24\"]\nmemory = \"8MiB\"\n[store]\npath = \"/x\"\n\
-                   [intercept]\ninterfaces = [\"br-lan\"]\nport = 7\nports = [80, 8080]\n\
+                   [intercept]\ninterfaces = [\"br-lan\"]\nport = 7007\nports = [80, 8080]\n\
                    [mesh]\ndirect = [\"10.0.0.0/8\"]";
         let (changes, held) = changes("", new);
         let taken =

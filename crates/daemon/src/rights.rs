@@ -1,23 +1,25 @@
 //! What the daemon may do: its helper process, and the limits that it puts on itself.
 //!
 //! *What this is:* [`start_helper`], before anything else; [`confine`], once all that takes rights is open; [`serve`],
-//! the other process. *Who calls it:* `main.rs` and `run.rs`; `far.rs` for the far end, which needs no helper. *What it
-//! never does:* keep the daemon from starting. *Where to start:* [`places`], what the daemon reads and writes.
+//! the other process; [`check_owner`]. *Who calls it:* `main.rs` and `run.rs`; `far.rs` for the far end, which needs no helper. *What it
+//! never does:* keep the daemon from starting, but for a store that it could not use. *Where to start:* [`places`], what the daemon reads and writes.
 
 use crate::config::{Config, Given, Place};
 use crate::exit::Failure;
 use crate::status::Rights;
 use host::helper::{Charge, Helper};
+use host::intercept::Rules;
 use host::rights::{InForce, Limits, NETWORK, Places, has_any, may_bind_without};
 use rustix::thread::CapabilitySet;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::ffi::OsString;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// The argument that makes `hearsay run` the helper of the daemon that started it.
 const AS_HELPER: &str = "--as-helper";
 
 /// What libraries read to resolve names and to verify servers: NSS and its modules, lists of servers and of CAs.
-const READ: [&str; 12] = [
+const READ: [&str; 13] = [
     "/etc",
     "/lib",
     "/lib64",
@@ -30,8 +32,10 @@ const READ: [&str; 12] = [
     "/proc",
     "/sys/class/net",
     "/sys/devices",
-    // Lists of name servers that programs keep; /etc/resolv.conf often points here.
-    "/run/systemd/resolve",
+    // The limits of our control group, which the daemon's own check of memory compares with its budget.
+    crate::doctor::GROUPS,
+    // Lists of name servers that programs keep: /etc/resolv.conf points to one of them, later perhaps to another.
+    "/run",
 ];
 
 /// Files that may be links to anywhere.
@@ -42,6 +46,31 @@ const LINKS: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/ssl/cert.pem",
 ];
+
+/// Refuses to start as root on another user's store: without capabilities, root can neither read nor write it.
+pub fn check_owner(place: &Place) -> Result<(), Failure> {
+    let Place::Dir(dir) = place else { return Ok(()) };
+    match std::fs::metadata(dir).map(|it| it.uid()) {
+        Ok(owner @ 1..) if rustix::process::geteuid().is_root() => {
+            let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+            let (dir, name) = (dir.display(), user_name(&users, owner).unwrap_or("NAME"));
+            Err(Failure::usage(format!(
+                "the store {dir} belongs to user {owner}, and root gives up the rights to use it: start the service, or \
+                 run as that user (`runuser -u {name} -- hearsay run …`)"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The name of a user in the text of passwd(5).
+fn user_name(users: &str, user: u32) -> Option<&str> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(user)).then_some(name)
+    })
+}
 
 /// Starts the helper, if there are rights to keep. Call it while the process has one thread and nothing open.
 pub fn start_helper() -> Helper {
@@ -66,8 +95,12 @@ pub async fn say_end(helper: Helper) {
 
 /// Runs as the helper until the daemon has ended.
 pub fn serve(given: &Given) -> Result<(), Failure> {
+    let mut is_first = true;
     let read = || {
         let config = Config::load(given.file.as_deref(), &given.overrides);
+        if let (true, Ok(config)) = (std::mem::take(&mut is_first), &config) {
+            make_control_dir(config);
+        }
         config.map(|it| charge(&it)).map_err(|error| {
             let problems: Vec<_> = error.problems.iter().map(ToString::to_string).collect();
             problems.join("; ")
@@ -77,8 +110,25 @@ pub fn serve(given: &Given) -> Result<(), Failure> {
 }
 
 fn charge(config: &Config) -> Charge {
-    let rules = config.intercept.rules(&config.mesh.direct).unwrap_or_default();
-    Charge { rules, capture: config.overhear.interface.clone() }
+    // The port is that of the start, even if interfaces come only with a reload.
+    let none = || Rules { listen_port: config.intercept.port, ..Rules::default() };
+    let rules = config.intercept.rules(&config.mesh.direct).unwrap_or_else(none);
+    let lock = Some(lock_path(&config.control));
+    Charge { rules, capture: config.overhear.interface.clone(), lock }
+}
+
+/// The file that the helper locks, beside the control socket.
+fn lock_path(control: &Path) -> PathBuf {
+    let mut path = OsString::from(control);
+    path.push(".lock");
+    path.into()
+}
+
+/// Creates the lock's directory, as the control socket would, which may come later. If that fails, the socket says why.
+fn make_control_dir(config: &Config) {
+    if let Some(dir) = config.control.parent() {
+        let _ = std::fs::DirBuilder::new().recursive(true).mode(0o755).create(dir);
+    }
 }
 
 /// Gives up all rights but those that the daemon needs for its work, for good, and logs what was skipped. Call it before
@@ -186,6 +236,15 @@ mod tests {
     }
 
     #[test]
+    fn the_daemons_own_check_of_memory_can_read_its_limit() {
+        let places = places(&load_text("").expect("a right file"), &Given::default());
+        // cgroups(7): the usual place of the second version's hierarchy.
+        let limit = Path::new("/sys/fs/cgroup/system.slice/hearsay.service/memory.max");
+        assert!(places.read.iter().any(|it| limit.starts_with(it)), "{:?}", places.read);
+        assert!(!places.write.iter().any(|it| limit.starts_with(it)));
+    }
+
+    #[test]
     fn a_file_in_the_root_does_not_permit_the_root() {
         assert_eq!(around(Path::new("/no-such-file")), [Path::new("/no-such-file")]);
         assert_eq!(around(Path::new("no-such-file")), [Path::new(".")]);
@@ -193,15 +252,31 @@ mod tests {
 
     #[test]
     fn the_helper_may_do_what_the_configuration_says() {
-        let text = "[intercept]\ninterfaces = [\"lan0\"]\nport = 7\nports = [80, 81]\n[mesh]\n\
+        let text = "[intercept]\ninterfaces = [\"lan0\"]\nport = 7007\nports = [80, 81]\n[mesh]\n\
                     interfaces = [\"wl0\"]\ndirect = [\"10.0.0.0/8\"]\n[overhear]\nmode = \"sniff\"\ninterface = \"mon0\"";
         let charge = charge(&load_text(text).expect("a right file"));
         assert_eq!(
             (&charge.rules.interfaces[..], charge.rules.listen_port),
-            (&["lan0".to_owned()][..], 7)
+            (&["lan0".to_owned()][..], 7007)
         );
         assert_eq!((&charge.rules.ports[..], charge.rules.direct.len()), (&[80, 81][..], 1));
         assert_eq!(charge.capture.as_deref(), Some("mon0"));
         assert!(super::charge(&load_text("").expect("a right file")).rules.interfaces.is_empty());
+    }
+
+    #[test]
+    fn the_helper_knows_the_port_before_there_are_interfaces() {
+        let text = "control = \"/run/x/c.sock\"\n[intercept]\ninterfaces = []\nport = 8130";
+        let charge = charge(&load_text(text).expect("a right file"));
+        assert_eq!((charge.rules.interfaces.len(), charge.rules.listen_port), (0, 8130));
+        assert_eq!(charge.lock.as_deref(), Some(Path::new("/run/x/c.sock.lock")));
+    }
+
+    #[test]
+    fn a_users_name_is_found_by_its_number() {
+        let users =
+            "root:x:0:0::/root:/bin/sh\n\nbroken\nann:x:1000:0::/:/bin/sh\nbob:x:100:0::/:\n";
+        assert_eq!(user_name(users, 100), Some("bob"));
+        assert_eq!((user_name(users, 0), user_name(users, 10)), (Some("root"), None));
     }
 }

@@ -116,8 +116,10 @@ fn interception_begins_changes_and_ends_while_it_runs() {
         nginx.put("slow", &slow);
         nginx.put("file", b"hello");
         let listen = "listen = [\"127.0.0.1:0\"]\n";
-        let on = |more: &str| format!("{listen}[intercept]\ninterfaces = [\"lan0\"]\n{more}");
-        let config = configure(&world, listen);
+        // The port is given from the start, when there are no interfaces yet.
+        let off = format!("{listen}[intercept]\nport = 8130\n");
+        let on = |more: &str| format!("{off}interfaces = [\"lan0\"]\n{more}");
+        let config = configure(&world, &off);
         let mut hearsay = Hearsay::start_with(&world, &["--config", &config]);
         // The origin's second port is open over IPv4 only.
         let get = |url: &str| Curl::new(CLIENT, url).args(&["-4"]).run().expect(200);
@@ -137,7 +139,7 @@ fn interception_begins_changes_and_ends_while_it_runs() {
         assert_eq!((by_us(plain), by_us(other)), (true, true));
         assert_eq!(hearsay.status()["intercept"]["ports"], serde_json::json!([80, 8080]));
 
-        configure(&world, listen);
+        configure(&world, &off);
         reload(&hearsay, "changed: [intercept] interfaces, [intercept] ports\n");
         assert_eq!((by_us(plain), by_us(other)), (false, false));
         let reply: Reply = transfer.wait().expect(200);

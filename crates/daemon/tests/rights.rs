@@ -6,6 +6,7 @@ mod intruder;
 mod world;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -234,7 +235,7 @@ fn a_daemon_whose_helper_is_killed_serves_on_and_says_so() {
         let mut hearsay = Hearsay::start_with(&world, &["--config", &config]);
         let process = helper(&hearsay);
         // A service manager sends these to every process of a service; the daemon alone decides.
-        for name in ["TERM", "INT", "HUP"] {
+        for name in ["TERM", "INT", "HUP", "ABRT"] {
             signal(process, name);
         }
         world.write(
@@ -285,6 +286,8 @@ fn the_rules_of_a_killed_daemon_go_and_those_of_the_next_stay() {
         let mut hearsay = Hearsay::start_with(&world, &INTERCEPT);
         for _ in 0..5 {
             let process = helper(&hearsay);
+            let lock = fs::metadata(format!("{}.lock", hearsay.control().display()));
+            assert_eq!(lock.expect("the lock's file").permissions().mode() & 0o777, 0o600);
             // The old helper removes its rules while the new one wants to set the same.
             hearsay.restart();
             wait_until("the old helper to end", || !is_alive(process));

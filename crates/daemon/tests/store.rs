@@ -444,6 +444,27 @@ fn a_store_of_somebody_else_is_refused_in_one_line() {
 }
 
 #[test]
+fn root_does_not_start_on_the_store_of_somebody_else() {
+    let name = "root_does_not_start_on_the_store_of_somebody_else";
+    let world = World::new();
+    let store = world.path("store");
+    fs::create_dir(&store).expect("mkdir");
+    if std::os::unix::fs::chown(&store, Some(65_534), None).is_err() {
+        return skipped(name, "only root can give a file to somebody else");
+    }
+    let (status, said) = Hearsay::try_start(&world, &[]);
+    assert_eq!(status.code(), Some(2), "{said}");
+    let said = said.trim_end().lines().last().unwrap_or_default();
+    let expected = format!("hearsay: the store {} belongs to user 65534", store.display());
+    assert!(said.starts_with(&expected) && said.contains("`runuser -u "), "{said}");
+    assert_eq!(fs::read_dir(&store).expect("a directory").count(), 0, "something was put there");
+    assert!(!world.path("control.lock").exists() && !world.path("control").exists());
+    // In a directory of its own it starts.
+    std::os::unix::fs::chown(&store, Some(0), None).expect("we are root");
+    assert_eq!(Hearsay::start(&world).status()["store"]["works"], true);
+}
+
+#[test]
 fn a_mode_that_forbids_a_store_is_named_and_an_identity_need_not_be_writable() {
     let world = World::new();
     let mut hearsay = Hearsay::start(&world);

@@ -77,11 +77,11 @@ fn lists_keep_their_order_and_words() {
     let made = make(
         &World::new(),
         "config hearsay 'main'\n list listen '127.0.0.1:1'\n list listen '[::1]:2'\n\
-         config intercept 'intercept'\n list ports 80\n list ports '8080'\n option port '7'\n",
+         config intercept 'intercept'\n list ports 80\n list ports '8080'\n option port '7007'\n",
     );
     let file = made.file.expect(&made.said);
     assert!(file.contains("listen = [\"127.0.0.1:1\", \"[::1]:2\"]\n"), "{file}");
-    assert!(file.contains("[intercept]\nport = 7\nports = [80, 8080]\n"), "{file}");
+    assert!(file.contains("[intercept]\nport = 7007\nports = [80, 8080]\n"), "{file}");
 }
 
 #[test]

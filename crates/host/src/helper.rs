@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,14 +35,37 @@ pub use serve::{Charge, serve};
 
 /// How long an answer may take: `nft` is slow on a busy router.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The same for what the daemon can do without: its loop waits meanwhile, and strangers can cause it.
+const PATIENCE_BRIEF: Duration = Duration::from_millis(200);
 
 /// One request is under way at a time.
 #[derive(Debug, Default)]
 struct Turn {
     /// The number of the last request.
     number: u32,
-    /// It was not answered in time. Until it is, nothing is asked: each caller would wait as long.
-    is_late: bool,
+    /// Whether it was not answered in time.
+    late: Late,
+}
+
+/// A request that was not answered in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Late {
+    /// There is none.
+    #[default]
+    No,
+    /// It was waited for briefly. Until it is answered, nothing is asked briefly.
+    Brief,
+    /// Until it is answered, nothing is asked at all: each caller would wait as long.
+    Long,
+}
+
+/// How long a caller waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// For its turn and for [`PATIENCE`].
+    Long,
+    /// For [`PATIENCE_BRIEF`], if nobody else has the turn.
+    Brief,
 }
 
 /// How often its exit status is looked for, at intervals of 10 ms.
@@ -62,6 +85,9 @@ pub enum HelperError {
     /// It did not answer in time.
     #[error("the helper process does not answer: restart hearsay")]
     Silent,
+    /// It is at work for somebody else, and this is not worth the wait.
+    #[error("the helper process is busy")]
+    Busy,
     /// It refused, or failed; its words.
     #[error("{0}")]
     Refused(String),
@@ -159,7 +185,7 @@ impl Helper {
     /// # Errors
     /// As [`crate::intercept::Rules::apply`], in the helper's words.
     pub fn apply(&self, out: &[String]) -> Result<Applied, HelperError> {
-        Ok(Applied { notes: self.ask(&Request::Apply(names(out)?), None)?.0.lines })
+        Ok(Applied { notes: self.ask(&Request::Apply(names(out)?))?.0.lines })
     }
 
     /// Checks the rules of the configuration against the kernel's, as [`crate::intercept::Rules::check`].
@@ -167,7 +193,7 @@ impl Helper {
     /// # Errors
     /// If `nft` or `ip` is missing or fails.
     pub fn check(&self, out: &[String]) -> Result<Report, HelperError> {
-        let answer = self.ask(&Request::Check(names(out)?), None)?.0;
+        let answer = self.ask(&Request::Check(names(out)?))?.0;
         Ok(Report {
             families: answer.families.map(FamilyReport::from).into(),
             interfaces_missing: answer.missing().map(ToOwned::to_owned).collect(),
@@ -180,7 +206,7 @@ impl Helper {
     /// # Errors
     /// If nft fails; the rules are then unchanged.
     pub fn release(&self) -> Result<(), HelperError> {
-        self.ask(&Request::Release, None).map(drop)
+        self.ask(&Request::Release).map(drop)
     }
 
     /// Removes the rules.
@@ -188,7 +214,7 @@ impl Helper {
     /// # Errors
     /// If nft or ip fails.
     pub fn remove(&self) -> Result<(), HelperError> {
-        self.ask(&Request::Remove, None).map(drop)
+        self.ask(&Request::Remove).map(drop)
     }
 
     /// Reads the counters of what was only forwarded; `None` if there are none.
@@ -196,7 +222,7 @@ impl Helper {
     /// # Errors
     /// If nft is missing or not permitted.
     pub fn forwarded(&self) -> Result<Option<Forwarded>, HelperError> {
-        Ok(self.ask(&Request::Counters, None)?.0.forwarded)
+        Ok(self.ask(&Request::Counters)?.0.forwarded)
     }
 
     /// The flow tables of the machine: connections that they carry go past the daemon.
@@ -204,7 +230,7 @@ impl Helper {
     /// # Errors
     /// If nft is missing or not permitted.
     pub fn flow_tables(&self) -> Result<Vec<Flowtable>, HelperError> {
-        let lines = self.ask(&Request::FlowTables, None)?.0.lines;
+        let lines = self.ask(&Request::FlowTables)?.0.lines;
         Ok(lines.iter().map(|line| Flowtable::of_line(line)).collect())
     }
 
@@ -224,20 +250,21 @@ impl Helper {
         self.socket(&Request::Transparent).map(TcpListener::from)
     }
 
-    /// Sets BBR as the congestion control of a connection.
+    /// Sets BBR as the congestion control of a connection. It waits briefly.
     ///
     /// # Errors
-    /// If the kernel lacks it.
+    /// If the kernel lacks it, or the helper is busy.
     pub fn set_bbr(&self, connection: &impl AsFd) -> Result<(), HelperError> {
-        self.ask(&Request::SetBbr, Some(connection.as_fd().try_clone_to_owned())).map(drop)
+        self.change(&Request::SetBbr, connection)
     }
 
-    /// Lets a connection's packets leave by any interface, which was accepted on a socket that is bound to one.
+    /// Lets a connection's packets leave by any interface, which was accepted on a socket that is bound to one. It
+    /// waits briefly.
     ///
     /// # Errors
-    /// As of the kernel.
+    /// As of the kernel, or the helper is busy.
     pub fn unbind(&self, connection: &impl AsFd) -> Result<(), HelperError> {
-        self.ask(&Request::Unbind, Some(connection.as_fd().try_clone_to_owned())).map(drop)
+        self.change(&Request::Unbind, connection)
     }
 
     /// Has the helper read the configuration again.
@@ -245,22 +272,25 @@ impl Helper {
     /// # Errors
     /// If the configuration is wrong; what it was holds on.
     pub fn reload(&self) -> Result<(), HelperError> {
-        self.ask(&Request::Reload, None).map(drop)
+        self.ask(&Request::Reload).map(drop)
     }
 
     fn socket(&self, request: &Request) -> Result<OwnedFd, HelperError> {
-        let (_, socket) = self.ask(request, None)?;
+        let (_, socket) = self.ask(request)?;
         socket.ok_or_else(|| HelperError::Refused("the helper passed no socket".to_owned()))
     }
 
-    fn ask(
-        &self,
-        request: &Request,
-        passed: Option<io::Result<OwnedFd>>,
-    ) -> Result<(Answer, Option<OwnedFd>), HelperError> {
-        let running = self.0.as_ref().map_err(|why| HelperError::None(why))?;
-        let passed = passed.transpose().map_err(HelperError::Kernel)?;
-        running.ask(request, passed.as_ref())
+    fn change(&self, request: &Request, connection: &impl AsFd) -> Result<(), HelperError> {
+        let passed = connection.as_fd().try_clone_to_owned().map_err(HelperError::Kernel)?;
+        self.running()?.ask(request, Some(&passed), Wait::Brief).map(drop)
+    }
+
+    fn ask(&self, request: &Request) -> Result<(Answer, Option<OwnedFd>), HelperError> {
+        self.running()?.ask(request, None, Wait::Long)
+    }
+
+    fn running(&self) -> Result<&Running, HelperError> {
+        self.0.as_deref().map_err(|why| HelperError::None(why))
     }
 }
 
@@ -269,20 +299,25 @@ impl Running {
         &self,
         request: &Request,
         passed: Option<&OwnedFd>,
+        wait: Wait,
     ) -> Result<(Answer, Option<OwnedFd>), HelperError> {
-        let turn = &mut *locked(&self.turn);
-        if turn.is_late {
+        let turn = &mut *self.turn(wait)?;
+        if turn.late == Late::Long || (turn.late, wait) == (Late::Brief, Wait::Brief) {
             // The late answer is for nobody.
             self.receive(Duration::ZERO)?;
-            turn.is_late = false;
+            turn.late = Late::No;
         }
+        let (patience, late) = match wait {
+            Wait::Long => (PATIENCE, Late::Long),
+            Wait::Brief => (PATIENCE_BRIEF, Late::Brief),
+        };
         turn.number = turn.number.wrapping_add(1);
         let sent = message::send(&self.socket, &request.encode(turn.number), passed);
         sent.map_err(|error| self.lost(error))?;
         let begun = Instant::now();
         loop {
-            let received = self.receive(PATIENCE.saturating_sub(begun.elapsed()));
-            turn.is_late = matches!(received, Err(HelperError::Silent));
+            let received = self.receive(patience.saturating_sub(begun.elapsed()));
+            turn.late = if matches!(received, Err(HelperError::Silent)) { late } else { Late::No };
             let (answer, socket) = received?;
             let Some(answer) = answer.filter(|it| it.number == turn.number) else { continue };
             return match answer.outcome {
@@ -292,6 +327,14 @@ impl Running {
                     Err(HelperError::Kernel(io::Error::from_raw_os_error(errno)))
                 }
             };
+        }
+    }
+
+    fn turn(&self, wait: Wait) -> Result<MutexGuard<'_, Turn>, HelperError> {
+        match (wait, self.turn.try_lock()) {
+            (_, Ok(turn)) => Ok(turn),
+            (Wait::Brief, Err(TryLockError::WouldBlock)) => Err(HelperError::Busy),
+            _ => Ok(locked(&self.turn)),
         }
     }
 
@@ -344,4 +387,67 @@ fn names(all: &[String]) -> Result<Vec<String>, HelperError> {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A daemon's end whose other end is the test.
+    fn pair() -> (Running, OwnedFd) {
+        let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+        let (socket, theirs) =
+            socketpair(AddressFamily::UNIX, kind, flags, None).expect("two sockets");
+        rustix::io::ioctl_fionbio(&socket, true).expect("a mode");
+        let child = Mutex::new(Command::new("true").spawn().expect("a process"));
+        let (turn, has_ended) = (Mutex::default(), AtomicBool::new(false));
+        (Running { socket, child, turn, has_ended }, theirs)
+    }
+
+    /// Takes a request, and returns its number.
+    fn take(theirs: &OwnedFd) -> u32 {
+        let mut bytes = [0; message::REQUEST_BYTES];
+        message::receive(theirs, &mut bytes).expect("a request");
+        Request::decode(&bytes).0
+    }
+
+    fn answer(theirs: &OwnedFd, number: u32) {
+        let answer = Answer { number, ..Answer::default() };
+        message::send(theirs, &answer.encode(), None).expect("it takes answers");
+    }
+
+    #[test]
+    fn who_waits_briefly_does_not_wait_for_a_turn() {
+        let (running, theirs) = pair();
+        let turn = locked(&running.turn);
+        let asked = running.ask(&Request::Unbind, None, Wait::Brief);
+        assert!(matches!(asked, Err(HelperError::Busy)), "{asked:?}");
+        drop(turn);
+        // A turn that is free is taken.
+        answer(&theirs, 1);
+        running.ask(&Request::Unbind, None, Wait::Brief).expect("an answer");
+        assert_eq!(take(&theirs), 1, "the refused call had a number, or sent something");
+    }
+
+    #[test]
+    fn a_late_answer_costs_one_brief_wait_and_nothing_else() {
+        let (running, theirs) = pair();
+        let brief = || running.ask(&Request::SetBbr, None, Wait::Brief);
+        for _ in 0..3 {
+            assert!(matches!(brief(), Err(HelperError::Silent)));
+        }
+        assert_eq!(locked(&running.turn).number, 1, "more than one was sent");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let late = take(&theirs);
+                let next = take(&theirs);
+                answer(&theirs, late);
+                answer(&theirs, next);
+            });
+            let asked = running.ask(&Request::Counters, None, Wait::Long);
+            assert_eq!(asked.expect("the right answer").0.number, 2);
+        });
+        answer(&theirs, 3);
+        brief().expect("it answers again");
+    }
 }

@@ -187,8 +187,11 @@ pub(crate) fn plain(peer: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The index of an interface.
-pub(crate) fn index(interface: &str) -> io::Result<u32> {
+/// The index of an interface, which is the scope of link-local addresses on it (RFC 4007 §6).
+///
+/// # Errors
+/// If there is no such interface.
+pub fn index(interface: &str) -> io::Result<u32> {
     // Any socket can be used for the query.
     let socket = UnixDatagram::unbound()?;
     let index = rustix::net::netdevice::name_to_index(&socket, interface);

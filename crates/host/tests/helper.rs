@@ -29,7 +29,7 @@ fn charge() -> Result<Charge, String> {
     let text = fs::read_to_string(FILE).map_err(|error| error.to_string())?;
     let interfaces = text.split_whitespace().map(ToOwned::to_owned).collect();
     let rules = Rules { interfaces, ..Rules::default() };
-    Ok(Charge { rules, capture: Some("wan0".into()) })
+    Ok(Charge { rules, capture: Some("wan0".into()), lock: Some("/run/control.sock.lock".into()) })
 }
 
 /// The other end: it serves if this process was started as the helper, and else there is nothing to do.

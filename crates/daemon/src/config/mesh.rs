@@ -239,13 +239,13 @@ mod tests {
         let id = "ab".repeat(32);
         let text = format!(
             "[mesh]\ninterfaces = [\"wl0\"]\nscheme = \"thcp\"\nkey = \"{KEY}\"\n\
-             gateways = [\"{id}\"]\nport = 7\ndirect = [\"10.0.0.0/8\"]"
+             gateways = [\"{id}\"]\nport = 7007\ndirect = [\"10.0.0.0/8\"]"
         );
         let mesh = load(&text).unwrap().mesh;
-        assert_eq!((mesh.selection, mesh.port), (Selection::Thcp, 7));
+        assert_eq!((mesh.selection, mesh.port), (Selection::Thcp, 7007));
         assert_eq!(mesh.gateways, [PublicKey([0xab; 32])]);
         assert_eq!(mesh.direct, ["10.0.0.0/8".parse().unwrap()]);
-        assert_eq!(mesh.to_string(), "wl0: thcp, port 7, with a key, 1 gateways believed");
+        assert_eq!(mesh.to_string(), "wl0: thcp, port 7007, with a key, 1 gateways believed");
         assert!(!format!("{mesh:?}{mesh}").contains("horse"));
         let plain = load("[mesh]\ninterfaces = [\"wl0\"]").unwrap().mesh;
         assert_eq!(plain.to_string(), "wl0: auto, port 3131");

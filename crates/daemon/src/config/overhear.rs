@@ -130,13 +130,13 @@ mod tests {
     #[test]
     fn file_and_command_line_can_turn_it_on() {
         let text = format!(
-            "{MESH}port = 7\n[overhear]\nmode = \"sniff\"\ninterface = \"mon0\"\nmemory = \"2MiB\""
+            "{MESH}port = 7007\n[overhear]\nmode = \"sniff\"\ninterface = \"mon0\"\nmemory = \"2MiB\""
         );
-        let expected = |name: &str| Some(capture::Settings { interface: name.into(), port: 7 });
+        let expected = |name: &str| Some(capture::Settings { interface: name.into(), port: 7007 });
         assert_eq!(capture(&text, &Overrides::default()), expected("mon0"));
         let overrides = Overrides { overhear: Some("mon1".into()), ..Overrides::default() };
         assert_eq!(capture(&text, &overrides), expected("mon1"));
-        assert_eq!(capture(&format!("{MESH}port = 7"), &overrides), expected("mon1"));
+        assert_eq!(capture(&format!("{MESH}port = 7007"), &overrides), expected("mon1"));
         let overhear = load(&text).unwrap().overhear;
         assert_eq!(overhear.budget_bytes(), Some(2 << 20));
         assert_eq!(overhear.to_string(), "on mon0, with 2MiB");

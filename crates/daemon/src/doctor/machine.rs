@@ -261,11 +261,14 @@ fn available() -> Option<u64> {
     Some(kib << 10)
 }
 
+/// Where control groups are mounted (cgroups(7)); the daemon must be able to read here once its rights are limited.
+pub const GROUPS: &str = "/sys/fs/cgroup";
+
 /// The limit of the control group that a process is in (cgroup v2).
 fn group_limit(process: u32) -> Option<u64> {
     let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let file = Path::new("/sys/fs/cgroup").join(group).join("memory.max");
+    let file = Path::new(GROUPS).join(group).join("memory.max");
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 

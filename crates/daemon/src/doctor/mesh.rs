@@ -86,7 +86,8 @@ pub fn peers(view: &View) -> Finding {
     judge_peers(status, &view.peers, &probe)
 }
 
-/// Judges peers. `probe` dials a next hop; `None`: it was not dialled.
+/// Judges peers. `probe` dials a next hop; `None`: it was not dialled. A refusal is a fault only where it costs
+/// something: any stranger in radio range can be refused as often as it likes.
 pub fn judge_peers(
     status: &Status,
     peers: &[PeerLine],
@@ -95,8 +96,10 @@ pub fn judge_peers(
     let (Some(mesh), Some(route)) = (&status.mesh, &status.route) else {
         return Finding::off(Check::Peers, "there is no mesh here");
     };
-    if let Some(refused) = status.report.refusals.first() {
-        return judge_refusal(refused);
+    let refusals = &status.report.refusals;
+    if let Some(refused) = refusals.iter().find(|it| is_costly(it, route, peers)) {
+        let (text, next) = explain(refused);
+        return Finding::broken(Check::Peers, text, next);
     }
     let key = if mesh.has_key { "with a mesh key" } else { "without a mesh key" };
     let names: Vec<_> = peers.iter().map(|peer| term::tame(&peer.name, 20)).collect();
@@ -121,14 +124,27 @@ pub fn judge_peers(
             None => Finding::fine(Check::Peers, format!("none yet; {hop} is the next hop, {key}")),
         },
     };
-    match &mesh.is_temporary {
-        Some(why) => found.advise(format!("this node's identity changes at the next start: {why}")),
-        None => found,
-    }
+    let temporary = mesh.is_temporary.as_ref();
+    let temporary =
+        temporary.map(|why| format!("this node's identity changes at the next start: {why}"));
+    let refused = refusals.first().map(|refused| {
+        let (text, next) = explain(refused);
+        format!("{text}; if that is a router of yours: {next}")
+    });
+    let advice: Vec<_> = temporary.into_iter().chain(refused).collect();
+    if advice.is_empty() { found } else { found.advise(advice.join("; ")) }
 }
 
-/// Judges a refusal: in words, with what to do.
-fn judge_refusal(it: &Refused) -> Finding {
+/// Whether a refusal costs something: no peer is connected, or it is the way out that is not.
+fn is_costly(refused: &Refused, route: &Route, peers: &[PeerLine]) -> bool {
+    let Some(address) = refused.address else { return peers.is_empty() };
+    let is_connected = peers.iter().any(|peer| peer.address == Some(address));
+    let leads_out = [route.next_hop, route.gateway].contains(&Some(address));
+    peers.is_empty() || (leads_out && !is_connected)
+}
+
+/// A refusal in words, and what to do.
+fn explain(it: &Refused) -> (String, &'static str) {
     let address = it.address.map_or("another router".to_owned(), |address| address.to_string());
     let ago = term::duration(Duration::from_secs(it.seconds_ago));
     let (why, next) = match it.reason.as_str() {
@@ -149,7 +165,7 @@ fn judge_refusal(it: &Refused) -> Finding {
     };
     let who =
         if it.by_us { format!("{address} was refused") } else { format!("{address} refuses us") };
-    Finding::broken(Check::Peers, format!("{who}: {why} ({ago} ago)"), next)
+    (format!("{who}: {why} ({ago} ago)"), next)
 }
 
 /// The check of overhearing.
@@ -243,7 +259,7 @@ mod tests {
             let mut status = meshed();
             let (address, reason) = ("10.77.0.4".parse().ok(), reason.to_owned());
             status.report.refusals = vec![Refused { address, by_us, reason, seconds_ago: 61 }];
-            judge(&status, &[peer("r2", 1)], None)
+            judge(&status, &[], None)
         };
         let key = refused("mesh_key", false);
         assert_eq!(key.text, "10.77.0.4 refuses us: the mesh keys differ (1 min 1 s ago)");
@@ -254,6 +270,32 @@ mod tests {
         assert!(version.next.unwrap().contains("same version"));
         // A reason of a later version.
         assert_eq!(refused("of-tomorrow", true).verdict, Verdict::Broken);
+    }
+
+    #[test]
+    fn a_refusal_is_a_fault_only_where_it_costs_something() {
+        let other = PeerLine { address: "10.77.0.5".parse().ok(), ..peer("r5", 2) };
+        let refused = |address: &str, peers: &[PeerLine]| {
+            let (address, reason) = (address.parse().ok(), "mesh_key".to_owned());
+            let mut status = meshed();
+            status.report.refusals =
+                vec![Refused { address, by_us: true, reason, seconds_ago: 61 }];
+            judge(&status, peers, None)
+        };
+        // The next hop and the gateway of `over_one`, while a third router is connected.
+        for way_out in ["10.77.0.4", "10.77.0.8"] {
+            let found = refused(way_out, std::slice::from_ref(&other));
+            assert!(found.verdict == Verdict::Broken && found.text.contains(way_out), "{found}");
+        }
+        let stranger = refused("10.77.0.99", &[other]);
+        assert_eq!(
+            (stranger.verdict, stranger.text.as_str()),
+            (Verdict::Fine, "1: r5, without a mesh key")
+        );
+        assert!(stranger.next.unwrap().starts_with("10.77.0.99 was refused: the mesh keys differ"));
+        assert_eq!(refused("10.77.0.99", &[]).verdict, Verdict::Broken);
+        // The next hop itself is connected.
+        assert_eq!(refused("10.77.0.4", &[peer("r2", 1)]).verdict, Verdict::Fine);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use host::peers::index;
 use host::tls::Tls;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -31,8 +32,8 @@ const HEAD_MAX: usize = 16 * 1024;
 /// without its id (RFC 1035 §4.1.1: recursion desired, one question), the root's name, NS, IN.
 const QUESTION: [u8; 15] = [1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1];
 
-/// What a resolver came to: the code of its answer, or why there was none.
-pub type Resolved = (IpAddr, Result<u8, String>);
+/// A resolver, as it is written in resolv.conf, and what it came to: the code of its answer, or why there was none.
+pub type Resolved = (String, Result<u8, String>);
 
 /// The check of the resolver.
 pub fn dns() -> Finding {
@@ -40,16 +41,34 @@ pub fn dns() -> Finding {
     let mut servers = resolvers(&text);
     if servers.is_empty() {
         // As the C library does.
-        servers.push(IpAddr::from([127, 0, 0, 1]));
+        servers.push("127.0.0.1");
     }
-    let ask = |server| (server, ask(SocketAddr::new(server, 53)).map_err(|error| words(&error)));
+    let ask = |server: &str| {
+        let answer = socket_address(server).and_then(ask).map_err(|error| words(&error));
+        (server.to_owned(), answer)
+    };
     judge_dns(&servers.into_iter().map(ask).collect::<Vec<_>>())
 }
 
-fn resolvers(text: &str) -> Vec<IpAddr> {
+/// The addresses of resolvers, with their scopes.
+fn resolvers(text: &str) -> Vec<&str> {
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
-    let address = |rest: &str| rest.trim().split(['%', ' ', '\t', '#']).next()?.parse().ok();
-    lines.filter_map(address).take(RESOLVERS_MAX).collect()
+    let words = lines.filter_map(|rest| rest.trim().split([' ', '\t', '#']).next());
+    let is_address = |word: &&str| match word.split_once('%') {
+        Some((address, scope)) => address.parse::<Ipv6Addr>().is_ok() && !scope.is_empty(),
+        None => word.parse::<IpAddr>().is_ok(),
+    };
+    words.filter(is_address).take(RESOLVERS_MAX).collect()
+}
+
+/// Where to ask a resolver. The scope of a link-local address is an interface, by its name or its number (RFC 4007 §11).
+fn socket_address(server: &str) -> io::Result<SocketAddr> {
+    let invalid = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let Some((address, scope)) = server.split_once('%') else {
+        return Ok(SocketAddr::new(server.parse().map_err(invalid)?, 53));
+    };
+    let scope = scope.parse().or_else(|_| index(scope))?;
+    Ok(SocketAddrV6::new(address.parse().map_err(invalid)?, 53, 0, scope).into())
 }
 
 /// The code of a resolver's answer (RFC 1035 §4.1.1).
@@ -238,9 +257,20 @@ mod tests {
     fn resolvers_are_read_as_the_c_library_reads_them() {
         let text = "# nameserver 10.0.0.9\nsearch lan\nnameserver 10.0.0.1\n nameserver fe80::1%br-lan\nnameserver x\n\
                     nameserver ::1 # local\nnameserver 10.0.0.4\n";
-        let expected: Vec<IpAddr> =
-            ["10.0.0.1", "fe80::1", "::1"].map(|it| it.parse().unwrap()).into();
-        assert_eq!(resolvers(text), expected);
+        assert_eq!(resolvers(text), ["10.0.0.1", "fe80::1%br-lan", "::1"]);
+        assert_eq!(resolvers("nameserver 10.0.0.1%br-lan\nnameserver fe80::1%\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_link_local_resolver_is_asked_on_its_interface() {
+        let scoped =
+            |scope| SocketAddr::from(SocketAddrV6::new("fe80::1".parse().unwrap(), 53, 0, scope));
+        // The loopback interface is always the first.
+        assert_eq!(socket_address("fe80::1%lo").unwrap(), scoped(1));
+        assert_eq!(socket_address("fe80::1%7").unwrap(), scoped(7));
+        assert_eq!(socket_address("10.0.0.1").unwrap(), "10.0.0.1:53".parse().unwrap());
+        let missing = socket_address("fe80::1%nowhere0").unwrap_err();
+        assert_eq!(words(&missing), "there is no such interface");
     }
 
     #[test]
@@ -254,15 +284,15 @@ mod tests {
 
     #[test]
     fn one_resolver_that_answers_is_enough() {
-        let [a, b]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.2"].map(|it| it.parse().unwrap());
+        let [a, b] = ["10.0.0.1", "10.0.0.2"].map(str::to_owned);
         let dead = || Err("timed out".to_owned());
-        assert_eq!(judge_dns(&[(a, Ok(0))]), Finding::fine(Check::Dns, "10.0.0.1 answers"));
+        assert_eq!(judge_dns(&[(a.clone(), Ok(0))]), Finding::fine(Check::Dns, "10.0.0.1 answers"));
         // It refuses this question, but it answers.
-        assert_eq!(judge_dns(&[(a, Ok(5))]).verdict, Verdict::Fine);
-        let half = judge_dns(&[(a, dead()), (b, Ok(0))]);
+        assert_eq!(judge_dns(&[(a.clone(), Ok(5))]).verdict, Verdict::Fine);
+        let half = judge_dns(&[(a.clone(), dead()), (b, Ok(0))]);
         assert!(half.verdict == Verdict::Fine && half.next.is_some(), "{half}");
         for answer in [dead(), Ok(2)] {
-            assert_eq!(judge_dns(&[(a, answer)]).verdict, Verdict::Broken);
+            assert_eq!(judge_dns(&[(a.clone(), answer)]).verdict, Verdict::Broken);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Checks of the interception: the rules, an object that comes through them, and what carries connections past them.
 
+use std::path::Path;
+
 use host::intercept::offload::Flowtable;
 use host::intercept::trial::{self, TrialError, Tried};
 use host::intercept::{Error, Family, FamilyReport, Rules};
@@ -136,27 +138,56 @@ fn untried(check: Check, error: &TrialError) -> Finding {
 
 /// The check of flow tables.
 pub fn offload(view: &View) -> Finding {
-    if view.rules().is_none() {
+    let Some(rules) = view.rules() else {
         return Finding::off(Check::Offload, "nothing is intercepted");
-    }
+    };
     match view.kernel.flow_tables() {
-        Ok(tables) => judge_offload(&tables),
+        Ok(tables) => judge_offload(&tables, &with_lower(&rules.interfaces, &lower)),
         Err(error) => unread(Check::Offload, &error),
     }
 }
 
-/// Judges flow tables.
-pub fn judge_offload(tables: &[Flowtable]) -> Finding {
-    let Some(first) = tables.first() else {
+/// These interfaces, and those below them, which are what firewalls name in flow tables: the ports of a bridge, the
+/// interface that carries a VLAN. `lower`: those just below one.
+fn with_lower(names: &[String], lower: &dyn Fn(&str) -> Vec<String>) -> Vec<String> {
+    let (mut found, mut next) = (names.to_vec(), 0);
+    while let Some(name) = found.get(next) {
+        let new = lower(name);
+        new.into_iter().for_each(|name| {
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        });
+        next += 1;
+    }
+    found
+}
+
+/// The interfaces just below one, as the kernel links them in sysfs.
+fn lower(name: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(Path::new("/sys/class/net").join(name)).into_iter().flatten();
+    let names = entries.flatten().filter_map(|it| it.file_name().into_string().ok());
+    names.filter_map(|name| name.strip_prefix("lower_").map(str::to_owned)).collect()
+}
+
+/// Judges flow tables. `intercepted`: interfaces by which intercepted packets come in, and those below them. A table
+/// that takes no packets from them carries nothing past the daemon. A table for which no interface is listed takes no
+/// packets at all: nft names whatever the table is attached to.
+pub fn judge_offload(tables: &[Flowtable], intercepted: &[String]) -> Finding {
+    let takes = |it: &&Flowtable| intercepted.iter().any(|name| it.takes_from(name));
+    let hit = tables.iter().find(takes);
+    let Some(shown) = hit.or(tables.first()) else {
         return Finding::fine(Check::Offload, "off: the kernel has no flow table");
     };
-    let hard = if tables.iter().any(|it| it.in_hardware) { ", in hardware too" } else { "" };
+    let hard = if shown.in_hardware { ", in hardware too" } else { "" };
     let devices =
-        if first.devices.is_empty() { "interfaces".to_owned() } else { first.devices.join(", ") };
-    let text = format!(
-        "on ({}, for {devices}{hard}): connections that it carries bypass the daemon, and are not counted",
-        first.name
-    );
+        if shown.devices.is_empty() { "no interface".to_owned() } else { shown.devices.join(", ") };
+    let on = format!("on ({}, for {devices}{hard})", shown.name);
+    if hit.is_none() {
+        let found = Finding::fine(Check::Offload, format!("{on}: not where clients are"));
+        return found.advise("leave the interfaces of `[intercept]` out of it");
+    }
+    let text = format!("{on}: connections that it carries bypass the daemon, and are not counted");
     let next = "turn it off: OpenWrt: `uci set firewall.@defaults[0].flow_offloading=0`, \
                 `uci commit firewall`, `service firewall restart`";
     Finding::broken(Check::Offload, text, next)
@@ -241,9 +272,36 @@ mod tests {
     fn flow_offload_on_a_recorded_list_is_named() {
         let listing = "table inet fw4 {\n\tflowtable ft {\n\t\thook ingress priority filter\n\t\t\
                        devices = { \"br-lan\", \"eth1\" }\n\t\tflags offload\n\t\tcounter\n\t}\n}\n";
-        let found = judge_offload(&offload::read(listing));
+        let judge = |interfaces: &[&str]| {
+            let names: Vec<_> = interfaces.iter().map(|it| (*it).to_owned()).collect();
+            judge_offload(&offload::read(listing), &names)
+        };
+        let found = judge(&["br-lan"]);
         assert_eq!(found.verdict, Verdict::Broken);
         assert!(found.text.contains("inet fw4 ft, for br-lan, eth1, in hardware too"), "{found}");
-        assert_eq!(judge_offload(&offload::read("")).verdict, Verdict::Fine);
+        assert_eq!(judge(&["br-guest", "eth1"]).verdict, Verdict::Broken);
+        // It takes nothing from where clients are, or from anywhere.
+        let elsewhere = judge(&["br-guest"]);
+        assert!(elsewhere.verdict == Verdict::Fine && elsewhere.next.is_some(), "{elsewhere}");
+        assert!(elsewhere.text.contains("inet fw4 ft, for br-lan, eth1"), "{elsewhere}");
+        let idle = offload::read("table inet fw4 {\n\tflowtable ft {\n\t}\n}\n");
+        let idle = judge_offload(&idle, &["br-lan".to_owned()]);
+        assert!(idle.verdict == Verdict::Fine && idle.next.is_some(), "{idle}");
+        assert_eq!(judge_offload(&[], &["br-lan".to_owned()]).next, None);
+    }
+
+    #[test]
+    fn a_flow_table_on_a_port_of_an_intercepted_bridge_counts() {
+        // A VLAN over a bridge; the circle is no kernel's, and ends nevertheless.
+        let lower = |name: &str| match name {
+            "br-lan.1" => vec!["br-lan".to_owned()],
+            "br-lan" => vec!["lan1".to_owned(), "lan2".to_owned()],
+            "lan2" => vec!["br-lan".to_owned()],
+            _ => Vec::new(),
+        };
+        let all = with_lower(&["br-lan.1".to_owned()], &lower);
+        assert_eq!(all, ["br-lan.1", "br-lan", "lan1", "lan2"]);
+        let port = Flowtable { devices: vec!["lan2".to_owned()], ..Flowtable::default() };
+        assert_eq!(judge_offload(&[port], &all).verdict, Verdict::Broken);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -24,6 +25,8 @@ pub struct Charge {
     pub rules: Rules,
     /// The interface on which may be captured.
     pub capture: Option<String>,
+    /// The file that the helper locks while it has rules; only that of the start counts.
+    pub lock: Option<PathBuf>,
 }
 
 /// Serves as the helper of the daemon at the other end of standard input, until it has ended. `read` reads the
@@ -41,7 +44,10 @@ pub fn serve(mut read: impl FnMut() -> Result<Charge, String>) -> Result<(), Str
     let _ = rustix::thread::set_name(c"hearsay-helper");
     ignore_signals().map_err(|error| error.to_string())?;
     // With the rights of the start, as the daemon read it.
-    let mut server = Server { charge: read()?, lock: None, applied: None };
+    let charge = read()?;
+    // The limits forbid to open it later.
+    let lock = open_lock(&charge);
+    let mut server = Server { charge, lock, applied: None };
     for sentence in limits().impose().skipped {
         tracing::debug!("helper: {sentence}");
     }
@@ -71,10 +77,21 @@ fn limits() -> Limits {
     Limits { keeps: NETWORK, may_execute: true, places }
 }
 
+/// The lock, which is not worth a daemon that does not start.
+fn open_lock(charge: &Charge) -> Lock {
+    let Some(path) = &charge.lock else { return Lock::default() };
+    Lock::open(path).unwrap_or_else(|error| {
+        let path = path.display();
+        tracing::warn!(%path, %error, "the helper goes on without its lock: a predecessor may remove its rules");
+        Lock::default()
+    })
+}
+
 /// Service managers send signals to all processes of a service. This one ends when the daemon has ended, not before.
 fn ignore_signals() -> io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
+    use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM};
+    // systemd's watchdog sends SIGABRT.
+    for signal in [SIGABRT, SIGHUP, SIGINT, SIGTERM] {
         // A handler that does nothing of use: unlike signals that are ignored, it is not passed on to `nft` and `ip`.
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
@@ -84,7 +101,7 @@ fn ignore_signals() -> io::Result<()> {
 struct Server {
     charge: Charge,
     /// Held from the first rules on.
-    lock: Option<Lock>,
+    lock: Lock,
     /// The rules that are set.
     applied: Option<Rules>,
 }
@@ -136,9 +153,7 @@ impl Server {
     }
 
     fn apply(&mut self, out: Vec<String>) -> Result<Applied, Error> {
-        if self.lock.is_none() {
-            self.lock = Lock::take();
-        }
+        self.lock.take();
         let rules = self.rules(out);
         let applied = rules.apply()?;
         self.applied = Some(rules);
@@ -241,7 +256,7 @@ mod tests {
     #[test]
     fn only_what_the_configuration_names_is_opened() {
         let charge = Charge { capture: Some("mon0".into()), ..Charge::default() };
-        let mut server = Server { charge, lock: None, applied: None };
+        let mut server = Server { charge, lock: Lock::default(), applied: None };
         let mut ask = |request| server.answer(request, None).0.outcome;
         assert_eq!(ask(Request::Capture(vec!["mon1".into()])), Outcome::Refused);
         assert_eq!(ask(Request::Transparent), Outcome::Refused);
@@ -262,8 +277,8 @@ mod tests {
     fn a_reload_keeps_the_port_and_a_wrong_one_keeps_all() {
         let rules = Rules { interfaces: vec!["lan0".into()], listen_port: 7, ..Rules::default() };
         let mut server = Server {
-            charge: Charge { rules: rules.clone(), capture: None },
-            lock: None,
+            charge: Charge { rules: rules.clone(), ..Charge::default() },
+            lock: Lock::default(),
             applied: None,
         };
         let answer = server.reload(&mut || Err("line 1: wrong".to_owned())).0;
@@ -273,7 +288,7 @@ mod tests {
         );
         assert_eq!(server.charge.rules, rules);
         let new = Rules { interfaces: vec!["lan1".into()], listen_port: 8, ..Rules::default() };
-        let charge = Charge { rules: new.clone(), capture: Some("mon0".into()) };
+        let charge = Charge { rules: new.clone(), capture: Some("mon0".into()), lock: None };
         assert_eq!(server.reload(&mut || Ok(charge.clone())).0.outcome, Outcome::Done);
         assert_eq!(server.charge.rules, Rules { listen_port: 7, ..new });
         assert_eq!(server.charge.capture, None, "as with the daemon, that takes a restart");

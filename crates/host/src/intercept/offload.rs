@@ -9,13 +9,23 @@ use super::{Error, query, words};
 pub struct Flowtable {
     /// The family, the table and the name: `inet fw4 ft`.
     pub name: String,
-    /// Interfaces whose packets it takes; empty if the list does not say.
+    /// Interfaces whose packets it takes, where `lan*` is every one whose name begins so; empty if it takes none, or if
+    /// the list does not say.
     pub devices: Vec<String>,
     /// Whether a switch's hardware may forward too.
     pub in_hardware: bool,
 }
 
 impl Flowtable {
+    /// Whether it takes packets that come in by an interface.
+    #[must_use]
+    pub fn takes_from(&self, interface: &str) -> bool {
+        self.devices.iter().any(|device| match device.strip_suffix('*') {
+            Some(start) => interface.starts_with(start),
+            None => device == interface,
+        })
+    }
+
     /// The table as one line.
     pub(crate) fn line(&self) -> String {
         let flags = if self.in_hardware { "offload" } else { "" };
@@ -51,7 +61,7 @@ pub fn read(listing: &str) -> Vec<Flowtable> {
             found.push(Flowtable { name: format!("{table} {name}"), ..Flowtable::default() });
         } else if let Some(last) = found.last_mut() {
             // Versions of nft differ in quotes and semicolons.
-            let names = |it: char| !(it.is_ascii_alphanumeric() || "._-@".contains(it));
+            let names = |it: char| !(it.is_ascii_alphanumeric() || "._-@*".contains(it));
             if let Some(rest) = line.strip_prefix("devices") {
                 let devices = rest.split(names).filter(|it| !it.is_empty());
                 last.devices.extend(devices.map(str::to_owned));
@@ -78,6 +88,19 @@ mod tests {
         assert_eq!((table.name.as_str(), table.in_hardware), ("inet fw4 ft", true));
         assert_eq!(table.devices, ["lan1", "lan2", "wan"]);
         assert_eq!(&Flowtable::of_line(&table.line()), table);
+    }
+
+    #[test]
+    fn a_table_takes_from_its_interfaces_alone() {
+        let [table] =
+            &read("table ip a {\n flowtable f {\n devices = { \"lan*\", wan };\n }\n}\n")[..]
+        else {
+            panic!("not one")
+        };
+        for (interface, takes) in [("lan1", true), ("wan", true), ("wan2", false), ("eth0", false)]
+        {
+            assert_eq!(table.takes_from(interface), takes, "{interface}");
+        }
     }
 
     #[test]

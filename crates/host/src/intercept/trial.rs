@@ -95,11 +95,22 @@ pub fn attempt(rules: &Rules, may_store: bool) -> Result<[Tried; 2], TrialError>
 }
 
 /// Base chains of other programs that see packets for this machine: one may refuse what the trial's interface brings.
+/// The tables of the older iptables, which nft does not list, are named too.
 ///
 /// # Errors
 /// If nft is missing or not permitted.
 pub fn other_input_chains() -> Result<Vec<String>, Error> {
-    Ok(input_chains(&query("nft", &words("list chains"))?.unwrap_or_default()))
+    let mut found = input_chains(&query("nft", &words("list chains"))?.unwrap_or_default());
+    // The kernel lists a table here once iptables-legacy has used it.
+    for family in ["ip", "ip6"] {
+        let names = std::fs::read_to_string(format!("/proc/net/{family}_tables_names"));
+        found.extend(legacy_tables(family, &names.unwrap_or_default()));
+    }
+    Ok(found)
+}
+
+fn legacy_tables(family: &str, names: &str) -> Vec<String> {
+    names.split_whitespace().map(|name| format!("{family}tables {name}")).collect()
 }
 
 fn input_chains(listing: &str) -> Vec<String> {
@@ -375,6 +386,12 @@ mod tests {
                        table inet hearsay {\n\tchain intercept {\n\t\ttype filter hook prerouting priority mangle;\n\t}\n}\n";
         assert_eq!(input_chains(listing), ["inet fw4 input"]);
         assert_eq!(input_chains(""), [""; 0]);
+    }
+
+    #[test]
+    fn tables_of_the_older_iptables_count_too() {
+        assert_eq!(legacy_tables("ip6", "filter\nnat\n"), ["ip6tables filter", "ip6tables nat"]);
+        assert_eq!(legacy_tables("ip", "\n"), [""; 0]);
     }
 
     #[test]
