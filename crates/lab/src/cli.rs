@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use node::overhear::Overhear;
 use wire::Scheme;
 
+use crate::redundancy::SMALLEST;
+
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("HEARSAY_COMMIT"), ")");
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or scenario, or \
@@ -39,7 +41,7 @@ pub enum Command {
     Repro(Repro),
     /// Put several results of one scenario on one page
     Compare(Compare),
-    /// Read captures
+    /// Analyse captures and files
     #[command(subcommand)]
     Analyze(Analyze),
     /// Plan where a mesh should do what
@@ -219,6 +221,8 @@ pub struct Compare {
 pub enum Analyze {
     /// Show what a router would have overheard that received the frames of a capture
     Overhear(AnalyzeOverhear),
+    /// Show what schemes of chunking would save of content that resembles earlier content (Wanax, section 4)
+    Redundancy(AnalyzeRedundancy),
 }
 
 /// `hearsay-lab analyze overhear`.
@@ -239,6 +243,38 @@ pub struct AnalyzeOverhear {
     /// Write the result as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Print no progress and no table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `hearsay-lab analyze redundancy`.
+#[derive(Debug, Args)]
+pub struct AnalyzeRedundancy {
+    /// Versions of a file, the oldest first; of a folder, all files are joined in the order of their paths; of a
+    /// capture (pcap or pcapng), its TCP streams. If there are several, the first one only fills the stores, and the
+    /// others are counted
+    #[arg(required = true, value_name = "FILE")]
+    pub inputs: Vec<PathBuf>,
+    /// The least average length of chunks, in bytes: a power of two from 32 to 8192
+    #[arg(long, value_name = "BYTES", default_value_t = SMALLEST, value_parser = smallest)]
+    pub smallest: u32,
+    /// Memory of the tables of names, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30,
+        value_parser = clap::value_parser!(u64).range(1 << 16..=1 << 40))]
+    pub memory: u64,
+    /// Time of a disk operation before its first byte, in ms
+    #[arg(long, value_name = "MS", default_value_t = 10.0, value_parser = positive)]
+    pub seek_ms: f64,
+    /// Rate of the disk from there, in megabytes a second
+    #[arg(long, value_name = "MB/S", default_value_t = 80.0, value_parser = positive)]
+    pub disk_rate: f64,
+    /// Write the result as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Draw savings, disk operations, memory, levels and effective bandwidth in this folder, as SVG
+    #[arg(long, value_name = "DIR")]
+    pub pictures: Option<PathBuf>,
     /// Print no progress and no table
     #[arg(long, short)]
     pub quiet: bool,
@@ -298,6 +334,17 @@ fn schemes() -> impl TypedValueParser<Value = Scheme> {
 fn jobs(text: &str) -> Result<usize, String> {
     let jobs = text.parse().ok().filter(|jobs| (1..=1024).contains(jobs));
     jobs.ok_or_else(|| "this is not a whole number from 1 to 1024".to_owned())
+}
+
+fn smallest(text: &str) -> Result<u32, String> {
+    let bytes = text.parse().ok();
+    let bytes = bytes.filter(|it: &u32| it.is_power_of_two() && (SMALLEST..=8192).contains(it));
+    bytes.ok_or_else(|| format!("this is not a power of two from {SMALLEST} to 8192"))
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|it: &f64| (1e-6..=1e9).contains(it));
+    number.ok_or_else(|| "this is not a number from 0.000001 to 1000000000".to_owned())
 }
 
 /// From an engine's smallest budget to more memory than any router has.

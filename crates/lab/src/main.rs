@@ -17,6 +17,7 @@ mod failure;
 mod ground;
 mod origin;
 mod realtime;
+mod redundancy;
 
 use cli::{Analyze, Cli, Command, Plan};
 use commands::{analyze, compare, list, plan, repro, simulate, validate};
@@ -45,6 +46,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Repro(args) => repro::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Analyze(Analyze::Overhear(args)) => analyze::overhear(&args),
+        Command::Analyze(Analyze::Redundancy(args)) => analyze::redundancy::redundancy(&args),
         Command::Plan(Plan::Interlay(args)) => plan::interlay(&args),
         Command::List { json } => list::show(json),
         Command::Completions { shell } => {

@@ -6,6 +6,7 @@
 
 mod observed;
 mod observer;
+pub mod redundancy;
 mod words;
 
 use std::fmt::Display;
