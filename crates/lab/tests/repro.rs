@@ -82,7 +82,7 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         let path = entry.as_ref().unwrap().path();
         path.extension().is_some_and(|it| it == "svg") && text(&path).starts_with("<svg")
     });
-    assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 3 + 3 + 3 + 2 + 2 + 1 + 9 + 1 + 1 + 2 + 4 + 5 + 2);
+    assert_eq!(pictures.count(), 4 + 4 + 2 + 3 + 3 + 3 + 3 + 2 + 2 + 1 + 9 + 1 + 1 + 2 + 5 + 4 + 2);
     let all = fs::read_dir(once.path()).unwrap().count();
     assert_eq!(all, 51 + NAMES.len() * 5, "pictures, and five files of each");
     // Figure 4: without fading little changes. Figure 5: with losses of 30 %, per-hop wins.
