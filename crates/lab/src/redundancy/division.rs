@@ -83,7 +83,7 @@ impl Nested {
         let before = root.bytes.len();
         let finest = self.bits.last().copied().unwrap_or(0);
         for (at, &byte) in input.iter().enumerate() {
-            self.hash = (self.hash << 1).wrapping_add(content::gear(byte));
+            self.hash = content::roll(self.hash, byte);
             let zeros = self.hash.leading_zeros();
             let end = (before + at + 1) as u32;
             if (zeros >= finest || end == self.forced) && self.cut(end, zeros, root) {
