@@ -73,6 +73,9 @@ pub fn literals(flow: u64, first: u64, units: &[&[u8]]) -> (Batch, Vec<u8>) {
     (Batch { literals: Some(literals), ..batch }, payload)
 }
 
+/// What a client of TCP was sent, and how its connection ended.
+pub type Said = (Vec<u8>, Option<Result<(), FetchError>>);
+
 /// A far end of a test's own, and a real near end.
 pub struct AgainstNear {
     pub now: Instant,
@@ -85,7 +88,7 @@ pub struct AgainstNear {
     pub known: bool,
     pub answers: BTreeMap<u64, Answer>,
     /// What clients of TCP were sent, and how their connections ended.
-    pub tcp: BTreeMap<TcpId, (Vec<u8>, Option<Result<(), FetchError>>)>,
+    pub tcp: BTreeMap<TcpId, Said>,
     pub past: Vec<u64>,
     pub notices: Vec<String>,
     pub dials: Vec<Instant>,
