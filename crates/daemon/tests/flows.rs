@@ -204,3 +204,33 @@ fn encrypted_ports_and_private_servers_are_left_alone() {
         assert_eq!(site.counter("tcp_flows") + site.counter("tcp_flows_past"), 0);
     });
 }
+
+#[test]
+fn a_server_inside_the_site_and_older_connections_are_left_alone() {
+    network::inside("a_server_inside_the_site_and_older_connections_are_left_alone", || {
+        let (_server, seen) = server(|visit| {
+            visit.send("ready");
+            while let Some(said) = visit.body(2) {
+                visit.send(said);
+            }
+        });
+        sh("ip -n origin addr add 198.51.100.7/32 dev lo");
+        let mut older = dial(SERVERS[0]);
+        assert_eq!(take(&mut older, 5), b"ready");
+        assert_eq!(seen.recv_timeout(TIMEOUT).expect("it was dialled").to_string(), "10.1.0.2");
+        sh("ip -n origin addr del 198.51.100.7/32 dev lo");
+        let _site = Site::up("ports = \"all\"");
+        older.write_all(b"hi").expect("sent");
+        assert_eq!(take(&mut older, 2), b"hi", "what is older than the rules goes on");
+        // A client outside reaches a server inside, whose answers come by an intercepted interface.
+        let inside = there(CLIENT, || TcpListener::bind("10.1.0.2:7000")).expect("a free port");
+        let to = "10.1.0.2:7000".parse().expect("an address");
+        sh("ip -n origin route replace default via 10.2.0.1 src 198.51.100.7");
+        let dialled = there(ORIGIN, || TcpStream::connect_timeout(&to, TIMEOUT));
+        let mut caller = dialled.expect("it is accepted");
+        let (mut accepted, from) = inside.accept().expect("it is dialled");
+        assert_eq!(from.ip().to_string(), "198.51.100.7");
+        accepted.write_all(b"hello").expect("sent");
+        assert_eq!(take(&mut caller, 5), b"hello");
+    });
+}

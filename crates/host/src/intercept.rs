@@ -5,7 +5,8 @@
 //!
 //! 1. the nftables table `inet hearsay`: new TCP connections that arrive on a chosen interface, for
 //!    a chosen port, are given to the listening socket (TPROXY) and marked; what is only forwarded for
-//!    clients is counted (`intercept/forwarded.rs`);
+//!    clients is counted (`intercept/forwarded.rs`). Only a connection's first segment is given to it:
+//!    answers of servers behind a chosen interface, and connections that are older than the rules, pass;
 //! 2. one `ip rule` per address family: marked packets are looked up in a routing table of the
 //!    daemon's own;
 //! 3. one route in that table: every destination is local, so marked packets reach the socket.
@@ -47,6 +48,9 @@ pub const RULE_PRIORITY: u32 = 313;
 const SPELLED_IPV4: &str = "::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, \
      64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112, ::ffff:0:0/96, ::ffff:0:0:0/96, \
      2002:a00::/24, 2002:6440::/26, 2002:7f00::/24, 2002:a9fe::/32, 2002:ac10::/28, 2002:c0a8::/32";
+
+/// nftables' condition for the segment that begins a connection.
+const FIRST_SEGMENT: &str = "tcp flags & (syn | ack) == syn";
 
 /// The kernel's limit for the name of an interface, without the final NUL (IFNAMSIZ is 16).
 const INTERFACE_NAME_MAX: usize = 15;
@@ -239,8 +243,10 @@ impl Rules {
             false => forwarded::chain(&self.interfaces),
         };
         // `socket wildcard 0`: the listener is bound to every address, so without this condition
-        // forwarded packets to its port on any other machine would match it. The `drop` rule: only
-        // intercepted connections may reach the listener, or it would be an open proxy.
+        // forwarded packets to its port on any other machine would match it. It does not match while a
+        // connection is being made, so the segment that completes the handshake has a rule of its own.
+        // The `drop` rule: only intercepted connections may reach the listener, or it would be an open proxy.
+        let second = self.second_segment();
         format!(
             "add table inet {TABLE_NAME}
 delete table inet {TABLE_NAME}
@@ -248,13 +254,22 @@ table inet {TABLE_NAME} {{
   chain intercept {{
     type filter hook prerouting priority mangle; policy accept;
     meta l4proto tcp socket transparent 1 socket wildcard 0 {mark}
-    fib daddr type local tcp dport {listen_port} drop
+{second}    fib daddr type local tcp dport {listen_port} drop
     fib daddr type {{ local, broadcast, anycast, multicast }} return
     ip daddr {{ 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 }} return
     ip6 daddr {{ {SPELLED_IPV4}, fe80::/10, ff00::/8 }} return
 {redirects}  }}
 {forwarded}}}
 "
+        )
+    }
+
+    /// The rule for the client's second segment, with which a connection is made.
+    fn second_segment(&self) -> String {
+        let (clients, mark) = (quoted(&self.all_interfaces()), self.mark_and_accept());
+        let not_ours = format!("tcp dport != {}", self.listen_port);
+        format!(
+            "    iifname {clients} tcp flags & (syn | ack) == ack {not_ours} socket transparent 1 {mark}\n"
         )
     }
 
@@ -266,7 +281,7 @@ table inet {TABLE_NAME} {{
         let (listen_port, mark) = (self.listen_port, self.mark_and_accept());
         let line = |destination: String| {
             format!(
-                "    iifname {interfaces} meta nfproto {protocol} tcp dport {ports} {destination} \
+                "    iifname {interfaces} meta nfproto {protocol} {FIRST_SEGMENT} tcp dport {ports} {destination} \
                  tproxy {address} to :{listen_port} {mark}\n"
             )
         };
@@ -568,14 +583,15 @@ table inet hearsay {
   chain intercept {
     type filter hook prerouting priority mangle; policy accept;
     meta l4proto tcp socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
+    iifname { "br-lan", "wl0.1" } tcp flags & (syn | ack) == ack tcp dport != 3130 socket transparent 1 meta mark set meta mark | 0x04000000 accept
     fib daddr type local tcp dport 3130 drop
     fib daddr type { local, broadcast, anycast, multicast } return
     ip daddr { 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 } return
     ip6 daddr { ::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, 64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112, ::ffff:0:0/96, ::ffff:0:0:0/96, 2002:a00::/24, 2002:6440::/26, 2002:7f00::/24, 2002:a9fe::/32, 2002:ac10::/28, 2002:c0a8::/32, fe80::/10, ff00::/8 } return
-    iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp dport { 80, 8080 } ip daddr 10.9.0.0/16 tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
-    iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
-    iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp dport { 80, 8080 } ip6 daddr fd09::/16 tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
-    iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp flags & (syn | ack) == syn tcp dport { 80, 8080 } ip daddr 10.9.0.0/16 tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp flags & (syn | ack) == syn tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp flags & (syn | ack) == syn tcp dport { 80, 8080 } ip6 daddr fd09::/16 tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
+    iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp flags & (syn | ack) == syn tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept
   }
   counter tls_up { }
   counter tls_down { }

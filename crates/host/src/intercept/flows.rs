@@ -5,7 +5,7 @@ use std::fmt;
 use node::uplink::Reach;
 use serde::{Deserialize, Serialize};
 
-use super::{Family, Rules, quoted, set};
+use super::{FIRST_SEGMENT, Family, Rules, quoted, set};
 
 /// What is intercepted besides HTTP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ impl Rules {
             Family::V6 => "64:ff9b:1::/48, fc00::/7",
         };
         Some(format!(
-            "    iifname {interfaces} {ports} {address} daddr != {{ {private} }} \
+            "    iifname {interfaces} {FIRST_SEGMENT} {ports} {address} daddr != {{ {private} }} \
              fib daddr . mark oifname {out} tproxy {address} to :{listen_port} {mark}\n"
         ))
     }
@@ -106,6 +106,8 @@ impl Rules {
         let Some(wanted) = self.redirect_flows(family) else { return true };
         // nft writes the names of a set in an order of its own, and a single one without braces.
         let sorted = |line: &str| {
+            // nft has two ways of writing it.
+            let line = line.replace(FIRST_SEGMENT, "").replace("tcp flags syn / syn,ack", "");
             let separators = [' ', ',', '\t', '{', '}'];
             let mut words: Vec<_> = line
                 .trim()
@@ -136,7 +138,7 @@ mod tests {
         let it = rules(ports, Reach { v4: true, v6: false });
         assert_eq!(
             it.redirect_flows(Family::V4).unwrap(),
-            "    iifname { \"lan0\", \"wl0\" } tcp dport != { 22, 443 } \
+            "    iifname { \"lan0\", \"wl0\" } tcp flags & (syn | ack) == syn tcp dport != { 22, 443 } \
              ip daddr != { 10.0.0.0/8, 100.64.0.0/10, 172.16.0.0/12, 192.168.0.0/16 } \
              fib daddr . mark oifname { \"wan0\" } tproxy ip to :3130 \
              meta mark set meta mark | 0x04000000 accept\n"
@@ -149,7 +151,7 @@ mod tests {
     #[test]
     fn nfts_own_way_of_listing_is_understood() {
         let it = rules(FlowPorts::Only(vec![5432]), Reach { v4: false, v6: true });
-        let listed = "\t\tiifname { \"wl0\", \"lan0\" } tcp dport 5432 ip6 daddr != \
+        let listed = "\t\tiifname { \"wl0\", \"lan0\" } tcp flags syn / syn,ack tcp dport 5432 ip6 daddr != \
                       { 64:ff9b:1::/48, fc00::/7 } fib daddr . mark oifname \"wan0\" tproxy ip6 to :3130 \
                       meta mark set meta mark | 0x04000000 accept";
         assert!(it.has_flows(Family::V6, &[listed]));

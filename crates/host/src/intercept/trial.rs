@@ -214,9 +214,9 @@ impl<'a> Stage<'a> {
 
     /// The lines of our chain, for the veth.
     fn lines(&self) -> String {
-        let rules = Rules { interfaces: vec![VETH.to_owned()], ..self.rules.clone() };
-        let lines: String =
-            self.origins.iter().map(|(family, _)| rules.redirect(*family)).collect();
+        let rules = Rules { interfaces: vec![VETH.to_owned()], flows: None, ..self.rules.clone() };
+        let redirects = self.origins.iter().map(|(family, _)| rules.redirect(*family));
+        let lines: String = redirects.chain([rules.second_segment()]).collect();
         let add = |line: &str| format!("add rule inet {TABLE_NAME} intercept {}\n", line.trim());
         lines.lines().map(add).collect()
     }
