@@ -181,7 +181,8 @@ impl Uplink {
                     state.tcp.get(&id).into_iter().for_each(|inbox| inbox.put(bytes.clone()));
                 }
                 NearOutput::TcpEnd(id, result) => {
-                    state.tcp.remove(&id).into_iter().for_each(|inbox| inbox.end(result));
+                    // After the server has said all, the connection may still break off.
+                    state.tcp.get(&id).into_iter().for_each(|inbox| inbox.end(result));
                 }
             }
         }

@@ -111,7 +111,7 @@ fn rsync_gets_a_tree_twice(site: &Site) {
 }
 
 fn a_server_speaks_first(site: &Site) {
-    let listener = there(ORIGIN, || TcpListener::bind("198.51.100.7:25")).expect("a free port");
+    let listener = there(ORIGIN, || TcpListener::bind("198.51.100.7:2525")).expect("a free port");
     let _server = Script::on(listener, |visit| {
         visit.send("220 ready\r\n");
         for _ in 0..3 {
@@ -120,7 +120,7 @@ fn a_server_speaks_first(site: &Site) {
         }
     });
     let flows = site.counter("tcp_flows");
-    let to = "198.51.100.7:25".parse().expect("an address");
+    let to = "198.51.100.7:2525".parse().expect("an address");
     let mut client =
         there(CLIENT, || TcpStream::connect_timeout(&to, TIMEOUT)).expect("it is accepted");
     client.set_read_timeout(Some(TIMEOUT)).expect("a timeout");

@@ -1,5 +1,6 @@
 //! Closing a connection: so that the other side can read the last bytes, or so that it sees that some are missing.
 
+use crate::timeouts::flight;
 use socket2::SockRef;
 use std::borrow::Borrow;
 use std::io::{self, ErrorKind};
@@ -21,6 +22,23 @@ pub async fn part(mut stream: impl AsyncWrite + Unpin + Borrow<TcpStream>) -> io
             _ => {}
         }
     }
+}
+
+/// How long what was written may take to arrive before a connection is reset …
+const LINGER: Duration = Duration::from_secs(2);
+/// … and how often it is looked whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Waits until what was written has arrived, for a while at most. Then the connection is reset once it is dropped.
+pub async fn abort_after_all(stream: &impl Borrow<TcpStream>) {
+    let arrived = async {
+        while flight(stream.borrow()).is_some_and(|it| it.bytes > 0) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    // What has not arrived by then is lost.
+    let _ = tokio::time::timeout(LINGER, arrived).await;
+    abort(stream);
 }
 
 /// Has the connection reset once it is dropped; what is unsent is discarded.

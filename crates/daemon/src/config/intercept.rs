@@ -8,9 +8,10 @@ use serde::Deserialize;
 use super::{Mesh, Overrides, Uplink, file, some_or};
 
 const HTTP: u16 = 80;
-/// Ports that `"all"` leaves out: what they carry is encrypted, and gains nothing by the pair (SSH, HTTPS, SMTP, DNS,
-/// IMAP and POP3 over TLS).
-const ENCRYPTED: [u16; 6] = [22, 443, 465, 853, 993, 995];
+/// Ports that `"all"` leaves out. What they carry is encrypted, and gains nothing by the pair: SSH, HTTPS, SMTP, DNS, IMAP
+/// and POP3 over TLS, and the connections that phones keep open for days (XMPP and MQTT over TLS, push services). Or a
+/// router's own rules mean them: mail between servers, and DNS.
+const LEFT_OUT: [u16; 13] = [22, 25, 53, 443, 465, 853, 993, 995, 5223, 5228, 5229, 5230, 8883];
 
 /// Which connections are intercepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Intercept {
                 unique(&mut ports);
                 FlowPorts::Only(ports)
             }
-            Ports::All(All::All) => FlowPorts::AllBut([&ENCRYPTED, &http[..]].concat()),
+            Ports::All(All::All) => FlowPorts::AllBut([&LEFT_OUT, &http[..]].concat()),
         };
         Self {
             interfaces: some_or(&overrides.intercept, file.interfaces.unwrap_or_default()),
@@ -117,6 +118,7 @@ fn unique(ports: &mut Vec<u16>) {
 #[cfg(test)]
 mod tests {
     use super::super::{Config, tests::load};
+    use super::LEFT_OUT;
     use host::intercept::FlowPorts;
 
     fn read(text: &str) -> Config {
@@ -138,7 +140,7 @@ mod tests {
         assert_eq!(of("ports = [80, 25]"), (vec![80], FlowPorts::Only(vec![25])));
         assert_eq!(of("ports = [8080]\nhttp = [8080]"), (vec![8080], none.clone()));
         assert_eq!(of("http = [8080]"), (vec![80, 8080], none));
-        let all = vec![22, 443, 465, 853, 993, 995, 80];
+        let all = [&LEFT_OUT[..], &[80]].concat();
         assert_eq!(of("ports = \"all\""), (vec![80], FlowPorts::AllBut(all)));
     }
 
@@ -158,8 +160,8 @@ mod tests {
         assert!(rules.interfaces.is_empty());
         let flows = rules.flows.expect("flows");
         assert_eq!(flows.interfaces, ["wl0"]);
-        assert!(![80, 443, 4129, 3144, 3130].iter().any(|port| flows.ports.has(*port)));
-        assert!(flows.ports.has(25));
+        assert!(![25, 80, 443, 4129, 3144, 3130].iter().any(|port| flows.ports.has(*port)));
+        assert!(flows.ports.has(5432));
     }
 
     #[test]

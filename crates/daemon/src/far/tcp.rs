@@ -4,7 +4,7 @@ use super::gateway::Gateway;
 use crate::pair::tcp::{Engine, Inbox, WAITING_MAX, converse};
 use bytes::Bytes;
 use host::dial::Dialler;
-use host::parting::abort;
+use host::parting::abort_after_all;
 use node::uplink::FarInput;
 use node::{Caller, Dial, FetchError, FetchId, OriginInput};
 use std::cell::Cell;
@@ -44,7 +44,7 @@ pub async fn run(
             gateway.accept_content(id, WAITING_MAX);
             let (stream, is_whole) = converse(stream, &server.inbox, &end).await;
             if !is_whole {
-                abort(&stream);
+                abort_after_all(&stream).await;
             }
         }
         Err(error) => end.ended(Err(error)),

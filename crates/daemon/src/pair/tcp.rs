@@ -4,6 +4,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use node::FetchError;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, split};
 use tokio::sync::Notify;
 
@@ -11,6 +12,9 @@ use tokio::sync::Notify;
 const READ_MAX: usize = 16 * 1024;
 /// Bytes that may wait for a connection's socket: the engine gives no more.
 pub const WAITING_MAX: u64 = 64 * 1024;
+
+/// How long the other side may take to read what was said before a connection was broken off.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// What the engine has for a connection.
 #[derive(Default)]
@@ -28,11 +32,10 @@ impl Inbox {
         self.changed.notify_one();
     }
 
-    /// No more. An error drops what waits, and breaks the connection off.
+    /// No more. An error breaks the connection off, after what waits.
     pub fn end(&self, result: Result<(), FetchError>) {
         self.end.set(Some(result));
         if result.is_err() {
-            self.bytes.borrow_mut().clear();
             self.broken.notify_one();
         }
         self.changed.notify_one();
@@ -51,11 +54,12 @@ impl Inbox {
         }
     }
 
-    /// Waits until the engine breaks the connection off.
+    /// Waits until the engine has broken the connection off, and a while for what it had said before.
     async fn broken(&self) {
         while !matches!(self.end.get(), Some(Err(_))) {
             self.broken.notified().await;
         }
+        tokio::time::sleep(LINGER).await;
     }
 }
 
@@ -84,7 +88,8 @@ where
     let hear = async {
         let mut buffer = BytesMut::new();
         loop {
-            let Some(room) = engine.room().await else { return std::future::pending().await };
+            // The engine has broken it off, and says so.
+            let Some(room) = engine.room().await else { return Err(()) };
             buffer.reserve(READ_MAX);
             let mut part = (&mut buffer).limit(READ_MAX.min(room as usize));
             match from.read_buf(&mut part).await {
@@ -112,7 +117,7 @@ where
     let both = async { tokio::try_join!(hear, say).is_ok() };
     let is_whole = tokio::select! {
         is_whole = both => is_whole,
-        // Also while a side does not read.
+        // Also if a side does not read.
         () = inbox.broken() => false,
     };
     if !is_whole {

@@ -4,7 +4,7 @@ use super::{Feed, Uplink};
 use crate::pair::tcp::{Engine, Inbox, WAITING_MAX, converse};
 use bytes::Bytes;
 use host::client::Client;
-use host::parting::abort;
+use host::parting::abort_after_all;
 use node::FetchError;
 use node::uplink::{FlowId, NearInput, TcpId};
 use std::cell::Cell;
@@ -47,7 +47,7 @@ impl<D: Feed> Dialled<D> {
     pub async fn carry(self, client: Client) -> u64 {
         let (client, is_whole) = converse(client, &self.inbox, &self).await;
         if !is_whole {
-            abort(&client);
+            abort_after_all(&client).await;
         }
         self.passed.get()
     }

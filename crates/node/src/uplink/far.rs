@@ -127,6 +127,11 @@ impl Far {
         self.pair.state()
     }
 
+    /// Requests and TCP connections that it has.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
     /// Whether bytes of the connection may be received now.
     pub fn may_receive(&self) -> bool {
         self.pair.may_receive()
@@ -216,10 +221,15 @@ impl Far {
 
     /// A flow with the gateway's number begins: ours, unless the number cannot be.
     fn begin(&mut self, id: u64, is_heard: bool) -> Option<FetchId> {
-        if self.flows.len() >= FLOWS_MAX || self.flows.contains_key(&id) || self.pair.sender.has(id)
-        {
-            // A near end has no more, and counts them up.
+        if self.flows.contains_key(&id) || self.pair.sender.has(id) {
+            // A near end counts them up.
             self.pair.close(None);
+            return None;
+        }
+        if self.flows.len() >= FLOWS_MAX {
+            // A near end has no more, but a flow that has ended there may not have ended here.
+            self.pair.receiver.cancel(id);
+            self.pair.say(Message::Finish(id, Err(FetchError::Unreachable)));
             return None;
         }
         self.fetches += 1;

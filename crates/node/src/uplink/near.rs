@@ -37,6 +37,8 @@ const REDIAL_MAX: Duration = Duration::from_secs(30);
 const SOUND: Duration = Duration::from_secs(5);
 /// The head of a request at most, in bytes of plain text; longer ones go past the pair.
 const HEAD_MAX: usize = 32 * 1024;
+/// Content that waits for the link, over all flows, in bytes: with more, each flow may add little.
+const WAITING_MAX: u64 = 4 * 1024 * 1024;
 /// Clients that are told apart at most.
 const CLIENTS_MAX: usize = 1024;
 /// Units of what the gateway sends that its index has at most: uploads are few.
@@ -217,7 +219,17 @@ impl Near {
 
     /// How many bytes of a request's content, or of a TCP connection, may be given now.
     pub fn room(&self, id: FlowId) -> u64 {
-        self.pair.sender.room(id.number())
+        self.pair.sender.room_within(id.number(), WAITING_MAX)
+    }
+
+    /// Requests and TCP connections that it carries.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes of content that wait for the link.
+    pub fn waiting(&self) -> u64 {
+        self.pair.sender.waiting()
     }
 
     /// The families of addresses that the far end reaches; `None` while it does not answer.
@@ -346,6 +358,7 @@ impl Near {
                 Event::Message(Message::Head(id, status, headers)) => {
                     self.head(FlowId::of(id), status, headers);
                 }
+                Event::Message(Message::Cancel(id)) => self.unheard(FlowId::of(id)),
                 Event::Message(_) => {}
                 Event::Content(id, bytes) => self.content(FlowId::of(id), bytes),
                 Event::Crossed(id, crossed) => {

@@ -112,8 +112,8 @@ enum Part {
 
 struct Flow {
     parts: VecDeque<Part>,
-    /// Bytes that the sender may be ahead.
-    window: u64,
+    /// It is a TCP flow.
+    is_tcp: bool,
     /// Uncut bytes among the parts.
     uncut: usize,
     /// The first batch is being read.
@@ -130,10 +130,10 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(window: u64) -> Self {
+    fn new(is_tcp: bool) -> Self {
         Self {
             parts: VecDeque::new(),
-            window,
+            is_tcp,
             uncut: 0,
             is_reading: false,
             ready: VecDeque::new(),
@@ -142,6 +142,11 @@ impl Flow {
             unsaid: 0,
             ended: None,
         }
+    }
+
+    /// Bytes that the sender may be ahead.
+    fn window(&self) -> u64 {
+        if self.is_tcp { TCP_WINDOW } else { WINDOW }
     }
 
     /// What its parts take, in spans.
@@ -180,17 +185,17 @@ impl Receiver {
 
     /// A flow begins.
     pub fn open(&mut self, flow: u64) {
-        self.begin_flow(flow, WINDOW);
+        self.begin_flow(flow, false);
     }
 
     /// A TCP flow begins.
     pub fn open_tcp(&mut self, flow: u64) {
-        self.begin_flow(flow, TCP_WINDOW);
+        self.begin_flow(flow, true);
     }
 
-    fn begin_flow(&mut self, flow: u64, window: u64) {
+    fn begin_flow(&mut self, flow: u64, is_tcp: bool) {
         if self.flows.len() < FLOWS_MAX {
-            self.flows.insert(flow, Flow::new(window));
+            self.flows.insert(flow, Flow::new(is_tcp));
         }
     }
 
@@ -204,12 +209,18 @@ impl Receiver {
 
     /// A flow is not wanted any more.
     pub fn cancel(&mut self, id: u64) {
-        if let Some(flow) = self.flows.remove(&id) {
-            self.held -= flow.cost();
-            self.uncut -= flow.uncut;
-            self.stalled.retain(|(work, _)| !matches!(work, Work::Read(of, ..) if *of == id));
+        if self.forget(id) {
             self.events.push_back(Event::Say(Message::Cancel(id)));
         }
+    }
+
+    /// The same, but the other end is not told: it goes on taking what this one sends. Whether there was the flow.
+    pub fn forget(&mut self, id: u64) -> bool {
+        let Some(flow) = self.flows.remove(&id) else { return false };
+        self.held -= flow.cost();
+        self.uncut -= flow.uncut;
+        self.stalled.retain(|(work, _)| !matches!(work, Work::Read(of, ..) if *of == id));
+        true
     }
 
     /// A flow cannot go on.
@@ -281,7 +292,7 @@ impl Receiver {
         self.arriving.remove(&number);
         let Some(flow) = self.flows.get_mut(&id) else { return };
         let coming = |part: &&mut Part| matches!(part, Part::Coming(it) if *it == number);
-        if let Some(part) = flow.parts.iter_mut().find(coming) {
+        if let Some(part) = flow.parts.iter_mut().rev().find(coming) {
             *part = Part::Uncut(Bytes::copy_from_slice(bytes));
             flow.uncut += bytes.len();
             self.uncut += bytes.len();
@@ -303,7 +314,7 @@ impl Receiver {
     fn add(&mut self, id: u64, length: u64, part: Part) -> Result<(), Broken> {
         let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
         flow.held += length;
-        if flow.held > flow.window + BATCH_MAX as u64 || flow.ended.is_some() {
+        if flow.held > flow.window() + BATCH_MAX as u64 || flow.ended.is_some() {
             return Err(Broken);
         }
         self.held += part.cost();
@@ -533,9 +544,16 @@ impl Receiver {
                 flow.ready.push_back(bytes);
             }
         }
-        if flow.unsaid >= flow.window / 4 {
+        if flow.unsaid >= flow.window() / 4 {
             let bytes = std::mem::take(&mut flow.unsaid);
             self.events.push_back(Event::Say(Message::Credit(id, bytes)));
+        }
+        // A connection that is broken off does not wait for a reader that takes no more.
+        let is_stuck = flow.is_tcp && flow.granted <= 0;
+        if let (true, Some(Err(why))) = (is_stuck, flow.ended) {
+            self.forget(id);
+            self.events.push_back(Event::End(id, Err(why)));
+            return;
         }
         if !flow.ready.is_empty() || flow.is_reading {
             return;

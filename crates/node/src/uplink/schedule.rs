@@ -33,6 +33,11 @@ impl Shares {
         Turn { is_long: sent >= SHORT, served: self.of(client), last }
     }
 
+    /// Whether a client has had much more than those whose turn it is.
+    pub fn is_ahead(&self, client: u64) -> bool {
+        self.of(client) > self.clock + SHORT
+    }
+
     /// This many bytes were sent for a client.
     pub fn serve(&mut self, client: u64, bytes: u64) {
         let before = self.of(client);

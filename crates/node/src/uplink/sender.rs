@@ -17,7 +17,7 @@ use super::{BATCH_MAX, LITERALS_MAX, digest_of};
 use crate::input::FetchError;
 use bytes::Bytes;
 use flow::{Flow, Outgoing, Picked, cost_of};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use store::{HistoryState, Mark};
 use wire::Instant;
@@ -42,6 +42,9 @@ const FIRST: u64 = 64 * 1024;
 /// A head waits this long for the first content, to share its record.
 const HEAD_WAIT: Duration = Duration::from_millis(5);
 
+/// Content of a flow that may wait while too much waits in all, in bytes.
+const CROWDED: u64 = 4 * 1024;
+
 /// What goes into the next record.
 #[derive(Debug, Default)]
 pub struct Record {
@@ -55,6 +58,10 @@ pub struct Record {
 pub struct Sender {
     index: Index,
     flows: BTreeMap<u64, Flow>,
+    /// Those for which something is to be done; most TCP flows are idle.
+    active: BTreeSet<u64>,
+    /// Bytes of content that wait in all flows.
+    queued: usize,
     shares: Shares,
     /// Which flow's batch a job packs.
     packing: BTreeMap<u64, u64>,
@@ -83,6 +90,8 @@ impl Sender {
         Self {
             index,
             flows: BTreeMap::new(),
+            active: BTreeSet::new(),
+            queued: 0,
             shares: Shares::default(),
             packing: BTreeMap::new(),
             unsent: 0,
@@ -114,9 +123,10 @@ impl Sender {
     /// The connection has ended.
     pub fn drop_flows(&mut self) {
         self.flows.clear();
+        self.active.clear();
         self.packing.clear();
         self.due.clear();
-        (self.unsent, self.payloads) = (0, 0);
+        (self.unsent, self.payloads, self.queued) = (0, 0, 0);
     }
 
     /// The receiver does not hold older positions any more.
@@ -133,37 +143,59 @@ impl Sender {
 
     /// What goes before a flow's content.
     pub fn head(&mut self, now: Instant, flow: u64, head: Message) {
-        if let Some(flow) = self.flows.get_mut(&flow).filter(|flow| !flow.is_cancelled) {
-            flow.head = Some((head, now + HEAD_WAIT));
-        }
+        self.with(flow, |flow| {
+            if !flow.is_cancelled {
+                flow.head = Some((head, now + HEAD_WAIT));
+            }
+        });
     }
 
     /// Content of a flow.
     pub fn push(&mut self, now: Instant, flow: u64, bytes: &[u8]) {
-        if let Some(flow) = self.flows.get_mut(&flow).filter(|flow| !flow.is_cancelled) {
+        let Some(it) = self.flows.get(&flow).filter(|flow| !flow.is_cancelled) else { return };
+        let is_short_again = it.is_sparse(now) && !self.shares.is_ahead(it.client);
+        self.with(flow, |flow| {
+            if is_short_again {
+                flow.crossed = 0;
+            }
             flow.push(now, bytes);
-        }
+        });
     }
 
     /// A flow's content has ended.
     pub fn finish(&mut self, flow: u64, result: Result<(), FetchError>) {
-        if let Some(flow) = self.flows.get_mut(&flow) {
-            flow.end(result);
-        }
+        self.with(flow, |flow| flow.end(result));
+    }
+
+    /// A flow's source has broken off. What it said last still crosses, unless that is much.
+    pub fn abort(&mut self, flow: u64, why: FetchError) {
+        self.with(flow, |flow| flow.abort(why));
     }
 
     /// The receiver does not want this flow.
     pub fn cancel(&mut self, id: u64) {
-        if self.flows.get_mut(&id).is_some_and(Flow::cancel) {
+        if self.with(id, Flow::cancel) == Some(true) {
             self.flows.remove(&id);
         }
     }
 
     /// The receiver has passed on some of a flow.
     pub fn credit(&mut self, flow: u64, bytes: u64) {
-        if let Some(flow) = self.flows.get_mut(&flow) {
-            flow.allow(bytes);
-        }
+        self.with(flow, |flow| flow.allow(bytes));
+    }
+
+    /// Changes a flow, if there is such a one.
+    fn with<T>(&mut self, id: u64, change: impl FnOnce(&mut Flow) -> T) -> Option<T> {
+        let flow = self.flows.get_mut(&id)?;
+        let before = flow.queued;
+        let outcome = change(flow);
+        self.queued = self.queued + flow.queued - before;
+        self.active.insert(id);
+        Some(outcome)
+    }
+
+    fn actives(&self) -> impl Iterator<Item = (u64, &Flow)> {
+        self.active.iter().filter_map(|id| Some((*id, self.flows.get(id)?)))
     }
 
     /// How many more bytes of a flow's content may wait here.
@@ -172,9 +204,25 @@ impl Sender {
         flow.map_or(0, Flow::room)
     }
 
+    /// The same, but little while this much waits in all flows.
+    pub fn room_within(&self, flow: u64, waiting_max: u64) -> u64 {
+        let room = self.room(flow);
+        match self.flows.get(&flow) {
+            Some(flow) if self.waiting() >= waiting_max => {
+                room.min(CROWDED.saturating_sub(flow.queued as u64))
+            }
+            _ => room,
+        }
+    }
+
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     /// All bytes that wait.
     pub fn waiting(&self) -> u64 {
-        self.flows.values().map(|flow| flow.queued as u64).sum::<u64>() + self.unsent as u64
+        (self.queued + self.unsent) as u64
     }
 
     /// Whether anything of this flow is still to cross.
@@ -185,7 +233,7 @@ impl Sender {
     /// Makes batches of what waits; returns jobs, each with the flow that it is for.
     pub fn prepare(&mut self, now: Instant, rate: &Rate) -> Vec<(u64, Job)> {
         let mut jobs = Vec::new();
-        let mut turns: Vec<_> = self.flows.iter().map(|(id, flow)| self.turn(*id, flow)).collect();
+        let mut turns: Vec<_> = self.actives().map(|(id, flow)| self.turn(id, flow)).collect();
         turns.sort_unstable();
         let end = self.oldest_unsent() + UNORDERED_MAX;
         for (_, id) in turns {
@@ -194,6 +242,8 @@ impl Sender {
             }
             self.finish_if_drained(id);
         }
+        let flows = &self.flows;
+        self.active.retain(|id| flows.get(id).is_some_and(Flow::is_active));
         jobs
     }
 
@@ -203,7 +253,7 @@ impl Sender {
 
     /// All units before this position are sent.
     fn oldest_unsent(&self) -> u64 {
-        let batches = self.flows.values().flat_map(|flow| &flow.batches);
+        let batches = self.actives().flat_map(|(_, flow)| &flow.batches);
         let firsts = batches.filter_map(|it| it.batch.literals.as_ref().map(|it| it.first));
         firsts.min().unwrap_or_else(|| self.index.end())
     }
@@ -239,6 +289,7 @@ impl Sender {
         let (first, expected, level) = (self.index.end(), flow.expected, flow.level(level));
         let Picked { spans, names, literals, alike, length, literal_bytes } =
             flow.pick(&mut self.index);
+        self.queued -= length;
         self.as_references += (length - literal_bytes) as u64;
         let digest = digest_of(names);
         let dictionary = match literals.is_empty() {
@@ -310,8 +361,8 @@ impl Sender {
                 record.messages.push(message);
                 continue;
             }
-            let ready = self.flows.iter().filter(|(_, flow)| flow.is_ready());
-            let Some((_, id)) = ready.map(|(id, flow)| self.turn(*id, flow)).min() else { break };
+            let ready = self.actives().filter(|(_, flow)| flow.is_ready());
+            let Some((_, id)) = ready.map(|(id, flow)| self.turn(id, flow)).min() else { break };
             let Some(flow) = self.flows.get_mut(&id) else { break };
             let took = flow.send(&mut self.payloads, room, record);
             self.turns += 1;
@@ -319,6 +370,7 @@ impl Sender {
             flow.crossed += took.bytes();
             self.unsent = self.unsent.saturating_sub(took.payload as usize);
             self.uncut += took.uncut;
+            self.queued -= took.uncut as usize;
             self.shares.serve(flow.client, took.bytes());
             room = room.saturating_sub(took.bytes() as usize);
             self.finish_if_drained(id);
@@ -327,20 +379,21 @@ impl Sender {
 
     /// Whether [`fill`](Self::fill) has something to send.
     pub fn is_ready(&self) -> bool {
-        !self.due.is_empty() || self.flows.values().any(Flow::is_ready)
+        !self.due.is_empty() || self.actives().any(|(_, flow)| flow.is_ready())
     }
 
     /// When a unit that is being cut must end, or a head waits no longer.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let heads = self.flows.values().filter_map(|flow| flow.head.as_ref());
-        let gathering = self.flows.values().filter_map(Flow::gathers_until);
-        let pauses = self.flows.values().filter_map(Flow::pauses_until);
+        let heads = self.actives().filter_map(|(_, flow)| flow.head.as_ref());
+        let gathering = self.actives().filter_map(|(_, flow)| flow.gathers_until());
+        let pauses = self.actives().filter_map(|(_, flow)| flow.pauses_until());
         pauses.chain(heads.map(|(_, until)| *until)).chain(gathering).min()
     }
 
     /// Ends units whose flows have paused, and lets heads go.
     pub fn handle_timeout(&mut self, now: Instant) {
-        for flow in self.flows.values_mut() {
+        for id in &self.active {
+            let Some(flow) = self.flows.get_mut(id) else { continue };
             let head = flow.head.take_if(|(_, until)| *until <= now);
             self.due.extend(head.map(|(head, _)| head));
             flow.handle_timeout(now);

@@ -39,12 +39,14 @@ fn only_the_newest_beat_is_answered() {
 }
 
 #[test]
-fn a_near_end_with_too_many_requests_is_cut_off() {
+fn a_near_end_with_too_many_requests_is_refused_them() {
     let mut rogue = AgainstFar::up();
     (0..1024).for_each(|id| rogue.say(&[open(id, false)]));
     assert_eq!((rogue.asked.len(), rogue.is_over), (1024, false));
-    rogue.say(&[open(1024, false)]);
-    assert_eq!((rogue.asked.len(), rogue.is_over, rogue.cancelled.len()), (1024, true, 1024));
+    rogue.say(&[open(1024, true)]);
+    assert_eq!((rogue.asked.len(), rogue.is_over, rogue.cancelled.len()), (1024, false, 0));
+    let refused = Message::Finish(number(1024), Err(FetchError::Unreachable));
+    assert!(rogue.heard.contains(&refused), "{:?}", rogue.heard.last());
     let mut rogue = AgainstFar::up();
     rogue.say(&[open(1, false), open(1, false)]);
     assert!(rogue.is_over && rogue.asked.len() == 1, "a number is used twice");

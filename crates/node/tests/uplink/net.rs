@@ -126,6 +126,8 @@ pub struct Net {
     pub servers: BTreeMap<FetchId, Side>,
     /// Clients that take no bytes.
     pub deaf: Vec<TcpId>,
+    /// Servers that take no bytes.
+    pub deaf_servers: Vec<FetchId>,
     pub dialled: Vec<(FetchId, SocketAddr)>,
     pub reach: Reach,
     fetches: u64,
@@ -175,6 +177,7 @@ impl Net {
             clients: BTreeMap::new(),
             servers: BTreeMap::new(),
             deaf: Vec::new(),
+            deaf_servers: Vec::new(),
             dialled: Vec::new(),
             reach: Reach { v4: true, v6: true },
             fetches: 0,
@@ -498,7 +501,11 @@ impl Net {
 
     /// A client ends its words so.
     pub fn client_ends(&mut self, id: TcpId, result: Result<(), FetchError>) {
-        self.clients.get_mut(&id).expect("a client").last = Some(result);
+        let client = self.clients.get_mut(&id).expect("a client");
+        client.last = Some(result);
+        if result.is_err() {
+            client.says.clear();
+        }
         self.settle();
     }
 
@@ -597,10 +604,17 @@ impl Net {
             FarOutput::Content(id, bytes) if self.servers.contains_key(&id) => {
                 let server = self.servers.get_mut(&id).expect("a server");
                 server.hears(self.now, &bytes);
-                self.far.accept_content(self.now, id, bytes.len() as u64);
+                if !self.deaf_servers.contains(&id) {
+                    self.far.accept_content(self.now, id, bytes.len() as u64);
+                }
             }
             FarOutput::ContentEnd(id, result) if self.servers.contains_key(&id) => {
                 self.servers.get_mut(&id).expect("a server").ends(result);
+                if result.is_err() {
+                    // Its connection is reset.
+                    let end = OriginInput::End(id, result);
+                    self.far.handle_input(self.now, FarInput::Origin(end));
+                }
             }
             FarOutput::Content(id, bytes) => {
                 // An origin that sends back what it gets.

@@ -219,3 +219,93 @@ fn short_flows_do_not_wait_for_a_long_one() {
     // All of them are 2 MB: 16 s of the link, a round trip, and what was in the queue.
     assert!(took < Duration::from_secs(18), "{took:?}");
 }
+
+#[test]
+fn what_goes_on_trickling_does_not_wait_for_a_boundary() {
+    let mut net = Net::up(Link::SLOW);
+    let (client, server) = net.call(SERVER);
+    let begun = net.now;
+    for _ in 0..100 {
+        net.client_says(client, b"6bytes");
+        net.run_for(Duration::from_millis(4));
+    }
+    let first = net.servers[&server].times.first().expect("some of it came").0.since(begun);
+    assert!(first < Duration::from_millis(100 + 30), "{first:?}");
+    net.until(|net| net.servers[&server].heard.len() == 600);
+}
+
+#[test]
+fn what_was_said_before_a_reset_still_comes() {
+    let mut net = Net::up(Link::SLOW);
+    let (client, server) = net.call(SERVER);
+    net.server_says(server, b"554 go away");
+    net.server_ends(server, Err(FetchError::Truncated));
+    net.until(|net| net.clients[&client].end.is_some());
+    assert_eq!(net.clients[&client].heard, b"554 go away");
+    let (client, server) = net.call(SERVER);
+    net.client_says(client, b"a line of a log");
+    net.client_ends(client, Err(FetchError::Truncated));
+    net.until(|net| net.servers[&server].end.is_some());
+    assert_eq!(net.servers[&server].heard, b"a line of a log");
+    assert_eq!(net.servers[&server].end, Some(Err(FetchError::Truncated)));
+}
+
+#[test]
+fn a_server_that_resets_after_its_last_word_is_heard_of() {
+    let mut net = Net::up(Link::FAST);
+    let (client, server) = net.call(SERVER);
+    net.server_ends(server, Ok(()));
+    net.until(|net| net.clients[&client].end.is_some());
+    net.clients.get_mut(&client).unwrap().end = None;
+    net.client_says(client, b"more");
+    net.until(|net| net.servers[&server].heard == b"more");
+    net.server_ends(server, Err(FetchError::Truncated));
+    net.until(|net| net.clients[&client].end.is_some());
+    assert_eq!(net.clients[&client].end, Some(Err(FetchError::Unsent)));
+    assert!(!net.near.carries(node::uplink::FlowId::Tcp(client)));
+}
+
+#[test]
+fn a_client_that_breaks_off_does_not_wait_for_a_server_that_does_not_read() {
+    let mut net = Net::up(Link::FAST);
+    let (client, server) = net.call(SERVER);
+    net.deaf_servers.push(server);
+    net.client_says(client, &page(9, 100_000));
+    net.run_for(Duration::from_secs(5));
+    net.client_ends(client, Err(FetchError::Truncated));
+    net.until(|net| net.servers[&server].end.is_some());
+    assert_eq!(net.servers[&server].end, Some(Err(FetchError::Truncated)));
+}
+
+#[test]
+fn flows_without_number_leave_nothing_behind() {
+    let mut net = Net::up(Link { bytes_per_second: 125_000_000, delay: Duration::from_micros(50) });
+    for number in 0..3000u64 {
+        let (client, server) = net.call(SERVER);
+        net.client_says(client, &[number as u8]);
+        if number % 3 == 0 {
+            net.server_says(server, b"x");
+        }
+        let end = |broken| if broken { Err(FetchError::Truncated) } else { Ok(()) };
+        net.client_ends(client, end(number % 5 == 0));
+        if number % 5 != 0 {
+            net.server_ends(server, end(number % 7 == 0));
+            net.until(|net| net.clients[&client].end.is_some());
+        }
+        if number % 7 != 0 {
+            net.until(|net| net.servers[&server].end.is_some());
+        }
+    }
+    net.run_for(Duration::from_secs(1));
+    assert_eq!((net.near.flows(), net.far.flows()), (0, 0));
+    assert_eq!(net.near.report().connections, 1, "the pair was never broken");
+}
+
+#[test]
+fn uploads_that_the_link_cannot_take_wait_at_their_clients() {
+    let mut net = Net::up(Link::SLOW);
+    let clients: Vec<_> = (0..200).map(|_| net.dial(SERVER)).collect();
+    clients.iter().for_each(|client| net.client_says(*client, &noise(1, 200_000)));
+    net.run_for(Duration::from_secs(2));
+    assert!(net.near.waiting() < 6_000_000, "{}", net.near.waiting());
+}

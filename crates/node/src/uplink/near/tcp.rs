@@ -28,7 +28,9 @@ impl Near {
     pub fn may_dial(&mut self, to: SocketAddr) -> bool {
         let reaches = self.reach().is_some_and(|reach| reach.covers(to.ip()));
         let tcp = self.flows.values().filter(|flow| matches!(flow, Flow::Tcp(_))).count();
-        let has_room = tcp < TCP_MAX && self.flows.len() < FLOWS_MAX;
+        // A flow whose two sides have ended may still have to cross.
+        let flows = self.flows.len().max(self.pair.sender.len());
+        let has_room = tcp < TCP_MAX && flows < FLOWS_MAX;
         let may = reaches && has_room && !is_local(to.ip());
         self.pair.report.tcp_flows_past += u64::from(!may);
         may
@@ -50,11 +52,11 @@ impl Near {
         let id = FlowId::Tcp(id);
         let Some(Flow::Tcp(flow)) = self.flows.get_mut(&id) else { return };
         match (*flow, result) {
-            (_, Err(_)) => {
+            (_, Err(why)) => {
                 self.flows.remove(&id);
-                self.pair.receiver.cancel(id.number());
-                // The far end must hear of it also after the server has said all.
-                self.pair.sender.finish(id.number(), result);
+                // In its order: what the client said last is for the server.
+                self.pair.receiver.forget(id.number());
+                self.pair.sender.abort(id.number(), why);
             }
             (TcpFlow::Open | TcpFlow::Receiving, Ok(())) => {
                 *flow = TcpFlow::Receiving;
@@ -63,6 +65,21 @@ impl Near {
             (TcpFlow::Sending, Ok(())) => {
                 self.flows.remove(&id);
                 self.pair.sender.finish(id.number(), Ok(()));
+            }
+        }
+    }
+
+    /// The server takes no more of what a client says.
+    pub(super) fn unheard(&mut self, id: FlowId) {
+        let (FlowId::Tcp(tcp), Some(Flow::Tcp(flow))) = (id, self.flows.get_mut(&id)) else {
+            return;
+        };
+        match flow {
+            // How it ends is still to come.
+            TcpFlow::Open | TcpFlow::Receiving => *flow = TcpFlow::Receiving,
+            TcpFlow::Sending => {
+                self.flows.remove(&id);
+                self.outputs.push_back(NearOutput::TcpEnd(tcp, Err(FetchError::Unsent)));
             }
         }
     }

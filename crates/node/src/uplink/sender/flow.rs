@@ -18,6 +18,10 @@ use wire::Instant;
 const PAUSE: Duration = Duration::from_millis(50);
 /// A TCP flow waits this long at most: each side may be waiting for what the other says next.
 const PAUSE_TCP: Duration = Duration::from_millis(5);
+/// … also if single bytes go on coming.
+const PAUSE_TCP_MAX: Duration = Duration::from_millis(20);
+/// What a TCP flow that is broken off still says at most.
+const ABORTED_MAX: usize = 64 * 1024;
 /// A TCP flow that was silent for this long counts as short again, whatever it has sent.
 const SPARSE: Duration = Duration::from_millis(200);
 
@@ -54,8 +58,9 @@ pub struct Flow {
     pub ended: Option<Result<(), FetchError>>,
     /// Bytes of content that were put into batches.
     passed: u64,
-    /// When content arrived last.
+    /// When content arrived last, and when that in `partial` began to wait.
     touched: Instant,
+    begun: Instant,
     /// Since when units have waited to be put into a batch.
     waiting: Option<Instant>,
     /// The receiver does not want it any more. What others may refer to still crosses.
@@ -138,6 +143,7 @@ impl Flow {
             ended: None,
             passed: 0,
             touched: now,
+            begun: now,
             waiting: None,
             is_cancelled: false,
         }
@@ -150,24 +156,23 @@ impl Flow {
 
     /// Content has come.
     pub fn push(&mut self, now: Instant, bytes: &[u8]) {
-        let is_first = self.passed == 0 && self.queued == 0;
-        let is_idle = self.queued == 0 && self.batches.is_empty();
-        if is_first {
+        if self.passed == 0 && self.queued == 0 {
             self.kind.begin(bytes);
         }
-        if self.kind != Kind::Http && is_idle && now.since(self.touched) >= SPARSE {
-            self.crossed = 0;
-        }
         self.touched = now;
-        if let Kind::Tcp { is_due, .. } = &mut self.kind {
-            *is_due = false;
+        if self.partial.is_empty() {
+            self.begun = now;
         }
         match self.kind {
             Kind::Opaque => {
                 self.queued += bytes.len();
                 self.partial.extend_from_slice(bytes);
             }
-            Kind::Http | Kind::Tcp { .. } => self.cut(bytes),
+            Kind::Http | Kind::Tcp { .. } => self.cut(now, bytes),
+        }
+        if let Kind::Tcp { is_due, .. } = &mut self.kind {
+            // What is due stays so, unless it has become a unit's size.
+            *is_due &= self.partial.len() < PIECE_MAX;
         }
         self.waits_from(now);
     }
@@ -180,6 +185,27 @@ impl Flow {
             Kind::Tcp { .. } if self.partial.len() >= PIECE_MAX => self.cut_off(),
             Kind::Tcp { .. } | Kind::Opaque => {}
         }
+    }
+
+    /// Whether it is of a dialogue that was silent for a while.
+    pub fn is_sparse(&self, now: Instant) -> bool {
+        let is_idle = self.queued == 0 && self.batches.is_empty();
+        self.kind != Kind::Http && is_idle && now.since(self.touched) >= SPARSE
+    }
+
+    /// Whether anything is to be done for it, now or at its timeout.
+    pub fn is_active(&self) -> bool {
+        !self.is_drained() || self.ended.is_some() || self.is_cancelled || self.head.is_some()
+    }
+
+    /// Its source has broken off: what it said last still crosses, unless that is much.
+    pub fn abort(&mut self, why: FetchError) {
+        if self.queued > ABORTED_MAX {
+            self.units.clear();
+            self.partial.clear();
+            self.queued = 0;
+        }
+        self.end(Err(why));
     }
 
     /// The receiver does not want it; whether nothing of it needs to cross.
@@ -209,13 +235,14 @@ impl Flow {
         self.batches.is_empty() && self.queued == 0
     }
 
-    fn cut(&mut self, mut bytes: &[u8]) {
+    fn cut(&mut self, now: Instant, mut bytes: &[u8]) {
         self.queued += bytes.len();
         let mut cut = Vec::new();
         while let Some(end) = self.cutter.cut(bytes) {
             let (unit, rest) = bytes.split_at(end.consumed);
             self.partial.extend_from_slice(unit);
             cut.push(self.partial.split().freeze());
+            self.begun = now;
             bytes = rest;
         }
         self.partial.extend_from_slice(bytes);
@@ -321,12 +348,16 @@ impl Flow {
     /// When what is in hand has waited long enough.
     pub fn pauses_until(&self) -> Option<Instant> {
         let is_next = !self.partial.is_empty() && self.units.is_empty() && self.batches.is_empty();
-        let pause = match self.kind {
-            Kind::Http => PAUSE,
-            Kind::Tcp { is_due: false, .. } if self.ended.is_none() => PAUSE_TCP,
+        let until = match self.kind {
+            Kind::Http => self.touched + PAUSE,
+            Kind::Tcp { is_due: false, .. } if self.ended.is_none() => {
+                let pause = self.touched + PAUSE_TCP;
+                let is_little = self.partial.len() < PIECE_MAX;
+                if is_little { pause.min(self.begun + PAUSE_TCP_MAX) } else { pause }
+            }
             Kind::Tcp { .. } | Kind::Opaque => return None,
         };
-        is_next.then_some(self.touched + pause)
+        is_next.then_some(until)
     }
 
     /// The time has come of [`pauses_until`](Self::pauses_until), or of [`gathers_until`](Self::gathers_until).
