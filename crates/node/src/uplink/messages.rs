@@ -9,6 +9,7 @@
 
 use super::codec::{Fields, Malformed, Writer};
 use super::fetch::{self, Asked};
+use super::wanax::{ChunkName, NAMES_MAX, Published, ROOT_MAX};
 use super::{BATCH_MAX, DICTIONARY_MAX, Digest, LITERALS_MAX, Span, UNIT_MAX};
 use crate::input::FetchError;
 use http::{HeaderMap, StatusCode};
@@ -28,6 +29,9 @@ pub struct Hello {
     pub within: HistoryState,
     /// The epoch of the history that its sender begins anew if the two ends do not agree.
     pub fresh: [u8; 16],
+    /// The published scheme by which content crosses on this connection, in the place of the histories. The near end
+    /// chooses, and the far end repeats it.
+    pub scheme: Option<Published>,
 }
 
 /// The position up to which both ends hold the same; `None` if they hold different histories, or parts that
@@ -111,6 +115,24 @@ pub enum Message {
     },
     /// The other side of a `Beat`.
     Beaten(u32),
+    /// Published schemes: a root of a flow. Its payload is a list of its chunks, and the content of those that are
+    /// believed to be missing.
+    Root {
+        /// The flow.
+        flow: u64,
+        /// The bytes of content.
+        length: u32,
+        /// The bytes of the list.
+        listing: u32,
+        /// The bytes of the payload.
+        payload: u32,
+    },
+    /// The root that came with this payload is put together: it need not be kept.
+    Acknowledge(u64),
+    /// Chunks of the root that came with this payload are missing.
+    Request(u64, Vec<ChunkName>),
+    /// The answer to the oldest request: the lengths of the chunks in its payload; zero of those that the sender lacks.
+    Chunks(Vec<u32>),
 }
 
 const HELLO: u8 = 0;
@@ -124,12 +146,17 @@ const WANT: u8 = 7;
 const UNIT: u8 = 8;
 const BEAT: u8 = 9;
 const BEATEN: u8 = 10;
+const ROOT: u8 = 20;
+const ACKNOWLEDGE: u8 = 21;
+const REQUEST: u8 = 22;
+const CHUNKS: u8 = 23;
 
 /// What both directions' encodings go by: numbers are sent as their distance from the last.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {
     flow: u64,
     position: u64,
+    payload: u64,
 }
 
 /// Appends a message.
@@ -144,6 +171,7 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
                 w.number(extent.end);
             }
             w.bytes(&hello.fresh);
+            w.bytes(&hello.scheme.map_or([0; 3], Published::code));
         }
         Message::Open(flow, asked) => {
             cx.begin(&mut w, OPEN, *flow);
@@ -187,6 +215,21 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
             w.bytes(&[BEATEN]);
             w.number((*nonce).into());
         }
+        Message::Root { flow, length, listing, payload } => {
+            cx.begin(&mut w, ROOT, *flow);
+            [length, listing, payload].into_iter().for_each(|it| w.number((*it).into()));
+        }
+        Message::Acknowledge(payload) => cx.speak_of(&mut w, ACKNOWLEDGE, *payload),
+        Message::Request(payload, names) => {
+            cx.speak_of(&mut w, REQUEST, *payload);
+            w.number(names.len() as u64);
+            names.iter().for_each(|name| w.bytes(name));
+        }
+        Message::Chunks(lengths) => {
+            w.bytes(&[CHUNKS]);
+            w.number(lengths.len() as u64);
+            lengths.iter().for_each(|length| w.number((*length).into()));
+        }
     }
 }
 
@@ -196,7 +239,7 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
 /// If there is no whole message, or not one within bounds.
 pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malformed> {
     let [kind] = fields.array()?;
-    if matches!(kind, OPEN | CREDIT | CANCEL | HEAD | BATCH | FINISH) {
+    if matches!(kind, OPEN | CREDIT | CANCEL | HEAD | BATCH | FINISH | ROOT) {
         cx.flow = fields.relative(cx.flow)?;
     }
     let flow = cx.flow;
@@ -210,7 +253,12 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
             if out.first > out.end || within.first > within.end {
                 return Err(Malformed);
             }
-            Message::Hello(Hello { out, within, fresh: fields.array()? })
+            let fresh = fields.array()?;
+            let scheme = match fields.array()? {
+                [0, 0, 0] => None,
+                code => Some(Published::of_code(code).ok_or(Malformed)?),
+            };
+            Message::Hello(Hello { out, within, fresh, scheme })
         }
         OPEN => Message::Open(flow, Box::new(fetch::decode_asked(fields)?)),
         CREDIT => Message::Credit(flow, fields.number()?),
@@ -234,6 +282,23 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
             network: fields.number()?,
         },
         BEATEN => Message::Beaten(fields.short()?),
+        ROOT => Message::Root {
+            flow,
+            length: fields.short()?,
+            listing: fields.short()?,
+            payload: fields.short()?,
+        },
+        ACKNOWLEDGE => Message::Acknowledge(cx.spoken_of(fields)?),
+        REQUEST => {
+            let payload = cx.spoken_of(fields)?;
+            let count = fields.up_to(NAMES_MAX)?;
+            Message::Request(payload, (0..count).map(|_| fields.array()).collect::<Result<_, _>>()?)
+        }
+        CHUNKS => {
+            let count = fields.up_to(NAMES_MAX)?;
+            let length = |_| Ok(fields.up_to(ROOT_MAX)? as u32);
+            Message::Chunks((0..count).map(length).collect::<Result<_, _>>()?)
+        }
         _ => return Err(Malformed),
     })
 }
@@ -243,6 +308,17 @@ impl Context {
         w.bytes(&[kind]);
         w.relative(self.flow, flow);
         self.flow = flow;
+    }
+
+    fn speak_of(&mut self, w: &mut Writer<'_>, kind: u8, payload: u64) {
+        w.bytes(&[kind]);
+        w.relative(self.payload, payload);
+        self.payload = payload;
+    }
+
+    fn spoken_of(&mut self, fields: &mut Fields<'_>) -> Result<u64, Malformed> {
+        self.payload = fields.relative(self.payload)?;
+        Ok(self.payload)
     }
 
     fn encode_batch(&mut self, batch: &Batch, w: &mut Writer<'_>) {
@@ -333,13 +409,21 @@ impl Message {
             Self::Open(_, asked) => 16 + asked.path.len() + of_headers(&asked.headers),
             Self::Head(_, _, headers) => 8 + of_headers(headers),
             Self::Unit(_, bytes) => 8 + bytes.len(),
-            Self::Finish(..) | Self::Credit(..) | Self::Cancel(_) => 8,
+            Self::Request(_, names) => 8 + names.len() * size_of::<ChunkName>(),
+            Self::Chunks(lengths) => 8 + 3 * lengths.len(),
+            Self::Root { .. } => 16,
+            Self::Finish(..) | Self::Credit(..) | Self::Cancel(_) | Self::Acknowledge(_) => 8,
             _ => 64,
         }
     }
 
     /// Whether a payload follows in frames of its own.
     pub(super) fn has_payload(&self) -> bool {
-        matches!(self, Self::Batch(batch) if batch.literals.is_some())
+        match self {
+            Self::Batch(batch) => batch.literals.is_some(),
+            Self::Root { .. } => true,
+            Self::Chunks(lengths) => lengths.iter().any(|length| *length > 0),
+            _ => false,
+        }
     }
 }

@@ -30,6 +30,7 @@ mod report;
 mod schedule;
 mod sender;
 pub(crate) mod session;
+mod wanax;
 mod work;
 
 pub use far::{Far, FarConfig, FarInput, FarOutput};
@@ -38,6 +39,7 @@ pub use near::{Near, NearConfig, NearInput, NearOutput};
 pub use pair::State;
 pub use report::PairReport;
 pub use session::{Ended, Guest, PairKeys, Refused};
+pub use wanax::{Kind, Published, Unpublished};
 pub use work::{Direction, Done, Job, MemoryUnits, Units, Worker};
 
 use serde::Serialize;

@@ -345,7 +345,7 @@ impl Pair {
         if self.is_spoiled {
             within = HistoryState::default();
         }
-        let own = Hello { out, within, fresh };
+        let own = Hello { out, within, fresh, scheme: None };
         let Some(link) = &mut self.link else { return };
         let before = std::mem::replace(&mut link.stage, Stage::Greeting(own));
         link.queue.push_front(Message::Hello(own));

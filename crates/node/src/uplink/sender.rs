@@ -21,7 +21,7 @@ use store::{HistoryState, Mark};
 use wire::Instant;
 
 /// After a pause this long the unit that is being cut ends, so that what trickles does not wait for a boundary.
-const PAUSE: Duration = Duration::from_millis(50);
+pub const PAUSE: Duration = Duration::from_millis(50);
 /// Batches of a flow that are ready or being packed at most.
 const AHEAD: usize = 2;
 /// Units that may have positions while an older one is not sent, about: the receiver keeps them in memory.

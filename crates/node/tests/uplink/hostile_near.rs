@@ -130,7 +130,12 @@ fn an_end_that_cannot_read_its_marks_goes_on_behind_them() {
     let mut rogue = AgainstFar::new(used(), false);
     let held = rogue.worker.held().0;
     rogue.connect();
-    let hello = node::testing::Hello { out: Default::default(), within: held, fresh: [5; 16] };
+    let hello = node::testing::Hello {
+        out: Default::default(),
+        within: held,
+        fresh: [5; 16],
+        scheme: None,
+    };
     rogue.say(&[Message::Hello(hello)]);
     rogue.say(&[open(1, false)]);
     rogue.origin(OriginInput::Head(FetchId(1), StatusCode::OK, HeaderMap::new()));

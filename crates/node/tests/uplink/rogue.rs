@@ -26,7 +26,7 @@ pub fn worker() -> Worker<MemoryUnits> {
 /// A hello of an end that holds nothing.
 pub fn hello() -> Message {
     let nothing = HistoryState::default();
-    Message::Hello(Hello { out: nothing, within: nothing, fresh: [5; 16] })
+    Message::Hello(Hello { out: nothing, within: nothing, fresh: [5; 16], scheme: None })
 }
 
 pub fn head(flow: u64) -> Message {

@@ -67,7 +67,7 @@ fn record(end: &mut PairEnd, piece: &[u8]) -> Option<Bytes> {
 /// The answer to a hello, from an end that holds nothing.
 fn hello() -> Message {
     let nothing = HistoryState::default();
-    Message::Hello(Hello { out: nothing, within: nothing, fresh: [5; 16] })
+    Message::Hello(Hello { out: nothing, within: nothing, fresh: [5; 16], scheme: None })
 }
 
 fn against_far(bytes: &[u8]) {
