@@ -27,7 +27,7 @@ pub use boundary::{Cut, Cutter};
 pub use manifest::{Closing, Entry, ManifestBuilder, ManifestError, SEGMENT_MAX, Segment};
 pub use name::{name, names, parent_name};
 pub use profile::{Level, Profile};
-pub use rolling::gear;
+pub use rolling::roll;
 pub use root::Root;
 pub use seal::{Key, Sealer, WrongKey, cipher};
 pub use tree::Tree;

@@ -25,12 +25,6 @@ pub(crate) const QUIET: u64 = 1 << 60;
 /// The word of each byte value. The table is part of the format, because boundaries depend on it.
 pub(crate) static GEAR: [u64; 256] = table();
 
-/// The word of a byte value, for other rolling hashes over the same table.
-#[inline(always)]
-pub fn gear(byte: u8) -> u64 {
-    GEAR[byte as usize]
-}
-
 /// Generates the table: draws words until every byte value has a word with which a run of this byte
 /// hashes to [`QUIET`] or more.
 ///
@@ -63,9 +57,9 @@ const fn mix(state: u64) -> u64 {
     b ^ (b >> 31)
 }
 
-/// The hash after one more byte.
+/// The hash after one more byte. It depends on the last 64.
 #[inline(always)]
-pub(crate) fn roll(hash: u64, byte: u8) -> u64 {
+pub fn roll(hash: u64, byte: u8) -> u64 {
     (hash << 1).wrapping_add(GEAR[byte as usize])
 }
 

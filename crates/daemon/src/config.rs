@@ -64,7 +64,7 @@ const MEMORY_STORE_MIN: Size = Size::mib(8);
 const MEMORY_STORE_DEFAULT: Size = Size::mib(32);
 const POLICIES: [(&str, store::Policy); 2] =
     [("s3-fifo", store::Policy::S3Fifo), ("lru", store::Policy::Lru)];
-/// Below it, the kernel asks who opens a port for CAP_NET_BIND_SERVICE.
+/// Opening a port below this takes CAP_NET_BIND_SERVICE.
 const PORT_MIN: u16 = 1024;
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 

@@ -19,7 +19,8 @@ use crate::ask;
 use crate::cli::Doctor;
 use crate::config::{Config, Overrides};
 use crate::exit::Failure;
-use crate::status::{Check, Finding, Verdict};
+use crate::ledger::unix_now;
+use crate::status::{Finding, Verdict};
 use crate::term::Style;
 
 mod kernel;
@@ -32,15 +33,17 @@ mod process;
 mod rules;
 mod view;
 
+use machine::Theirs;
+
 pub use kernel::Kernel;
 pub use machine::{BUILT, GROUPS};
 pub use view::View;
 
 /// The checks that a daemon makes of itself: they read files, sockets and the kernel's tables, and change nothing.
 /// They wait for the kernel and the resolver, so they belong on a thread of their own.
-pub fn own(view: &View) -> Vec<Finding> {
+pub fn own(view: &View, theirs: &Theirs) -> Vec<Finding> {
     let mut found = vec![
-        machine::clock(outside::now(), &None),
+        machine::clock(unix_now(), theirs),
         machine::disk(view),
         machine::memory(view),
         rules::set(view),
@@ -82,19 +85,15 @@ pub async fn run(args: &Doctor, paths: &[PathBuf]) -> Result<(), Failure> {
     };
     let view = View { config, status: status.ok(), peers, process, out, kernel: Kernel::Own };
     let upstream = outside::look(&view).await;
+    let theirs = upstream.clock();
     let look = tokio::task::spawn_blocking(move || {
-        let mut found = own(&view);
+        let mut found = own(&view, &theirs);
         found.push(process::ports(&view));
         found.extend(rules::through(&view));
         found
     });
     let mut found = look.await.map_err(Failure::failed)?;
-    found.retain(|it| it.check != Check::Clock);
-    found.extend([
-        daemon,
-        machine::clock(outside::now(), &upstream.clock()),
-        outside::judge_upstream(&upstream),
-    ]);
+    found.extend([daemon, outside::judge_upstream(&upstream)]);
     found.sort_by_key(|it| it.check);
     say(&found, args.json);
     let is_stopped = is_stopped(&mut stops).await;

@@ -20,12 +20,7 @@ pub fn print() -> io::Result<()> {
     let mut out = io::stdout().lock();
     let program = program();
     let page = Man::new(program.clone());
-    page.render_title(&mut out)?;
-    page.render_name_section(&mut out)?;
-    page.render_synopsis_section(&mut out)?;
-    page.render_description_section(&mut out)?;
-    page.render_options_section(&mut out)?;
-    writeln!(out, ".SH COMMANDS")?;
+    begin(&page, &mut out)?;
     commands(&program, "hearsay", &mut out)?;
     end(&page, &mut out)
 }
@@ -45,6 +40,16 @@ fn program() -> Command {
     let mut program = Cli::command();
     program.build();
     program
+}
+
+/// What a page of the program begins with, up to its commands.
+fn begin(page: &Man, out: &mut impl Write) -> io::Result<()> {
+    page.render_title(out)?;
+    page.render_name_section(out)?;
+    page.render_synopsis_section(out)?;
+    page.render_description_section(out)?;
+    page.render_options_section(out)?;
+    writeln!(out, ".SH COMMANDS")
 }
 
 /// Writes the sections at a page's end.

@@ -43,7 +43,7 @@ pub struct Observer {
     /// Why the identity is a temporary one, if it is.
     is_temporary: RefCell<Option<String>>,
     heard: RefCell<Option<Heard>>,
-    in_force: RefCell<InForce>,
+    in_force: InForce,
     tested: RefCell<BTreeMap<String, SelfTest>>,
     ledger: Rc<Keeper>,
 }
@@ -58,11 +58,12 @@ impl Observer {
         config: &Config,
         addresses: Vec<SocketAddr>,
         ledger: Rc<Keeper>,
+        in_force: InForce,
     ) -> Self {
         let (config, intercept) = (RefCell::new(config.clone()), RefCell::default());
         let (routes, is_temporary, heard) =
             (RefCell::default(), RefCell::default(), RefCell::default());
-        let (started, in_force, tested) = (Instant::now(), RefCell::default(), RefCell::default());
+        let (started, tested) = (Instant::now(), RefCell::default());
         Self {
             driver,
             config,
@@ -99,11 +100,6 @@ impl Observer {
         *self.heard.borrow_mut() = heard;
     }
 
-    /// Notes the limits that hold for the daemon.
-    pub fn may(&self, in_force: InForce) {
-        *self.in_force.borrow_mut() = in_force;
-    }
-
     /// The process that has the daemon's rights.
     pub fn helper(&self) -> Helper {
         self.driver.helper().clone()
@@ -112,7 +108,7 @@ impl Observer {
     fn rights(&self) -> Rights {
         let helper = self.driver.helper();
         Rights {
-            limits: self.in_force.borrow().clone(),
+            limits: self.in_force.clone(),
             helper: helper.works(),
             helper_process: helper.process(),
         }

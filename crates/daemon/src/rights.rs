@@ -149,16 +149,16 @@ pub fn confine(config: &Config, given: &Given) -> InForce {
 }
 
 /// As [`confine`], for the far end of an uplink.
-pub fn confine_far(place: &Place, ca: Option<&Path>) -> InForce {
+pub fn confine_far(place: &Place, ca: Option<&Path>) {
     let mut places = Places { read: read(ca), ..Places::default() };
     if let Place::Dir(dir) = place {
         places.write.push(dir.clone());
     }
-    impose(CapabilitySet::empty(), places)
+    impose(CapabilitySet::empty(), places);
 }
 
 fn impose(keeps: CapabilitySet, places: Places) -> InForce {
-    let limits = Limits { keeps, may_execute: false, places };
+    let limits = Limits { keeps, places };
     let in_force = limits.impose();
     for sentence in &in_force.skipped {
         tracing::warn!("not limited: {sentence}");

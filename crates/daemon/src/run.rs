@@ -116,9 +116,8 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     let keeper = Keeper::open(&config, driver.clone(), BUILT);
     spawn_local(Rc::clone(&keeper).run());
     let (addresses, ledger) = (listeners.addresses(), Rc::clone(&keeper));
-    let observer = Rc::new(Observer::new(driver.clone(), &config, addresses, ledger));
+    let observer = Rc::new(Observer::new(driver.clone(), &config, addresses, ledger, in_force));
     observer.is(identity);
-    observer.may(in_force);
     spawn_local(rights::say_end(helper));
     mesh::say_sealing(&config);
     observer.hears(capture.listen(&driver));

@@ -26,7 +26,7 @@ pub async fn run(observer: Rc<Observer>) {
         tokio::time::sleep(wait).await;
         wait = EVERY;
         let view = view(&observer);
-        let Ok(found) = tokio::task::spawn_blocking(move || doctor::own(&view)).await else {
+        let Ok(found) = tokio::task::spawn_blocking(move || doctor::own(&view, &None)).await else {
             continue;
         };
         say_changes(&found, &mut before);

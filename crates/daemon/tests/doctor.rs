@@ -1,4 +1,4 @@
-//! `hearsay doctor`: on a sound router nothing is broken, and each of twelve faults made on purpose is found and
+//! `hearsay doctor`: on a sound router nothing is broken, and each fault made on purpose is found and
 //! named. Real daemons, in network namespaces.
 //!
 //! The wrong clock is that of another machine: the test machine's own is not changed. Kernels without flow tables
@@ -28,6 +28,12 @@ struct Said {
 }
 
 impl Said {
+    #[track_caller]
+    fn of(code: Option<i32>, text: &str) -> Self {
+        let json = serde_json::from_str(text).unwrap_or_else(|_| panic!("no JSON: {text}"));
+        Self { code, json }
+    }
+
     /// Panics unless a check came to a verdict; returns its text and its next step.
     #[track_caller]
     fn is(&self, check: &str, verdict: &str) -> (String, String) {
@@ -137,7 +143,7 @@ fn doctor_by(
 /// Asks about a daemon.
 fn doctor(hearsay: &Hearsay, certificates: Option<PathBuf>) -> Said {
     let (code, text) = doctor_by(hearsay.control(), &["--json"], certificates);
-    Said { code, json: serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}")) }
+    Said::of(code, &text)
 }
 
 /// Everything that a trial could leave behind.
@@ -189,7 +195,7 @@ fn on_a_sound_router_nothing_is_broken_and_nothing_is_left_behind() {
         let words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", BINARY];
         let (code, text) =
             doctor_as(&words, hearsay.control(), &["--json"], Some(sound.certificates()));
-        let bare = Said { code, json: serde_json::from_str(&text).expect("JSON") };
+        let bare = Said::of(code, &text);
         assert_eq!((bare.code, &bare.json["verdict"]), (Some(2), &"unknown".into()), "{text}");
         for check in ["rules", "ipv4", "ipv6", "offload"] {
             assert!(bare.is(check, "unknown").1.contains("as root"), "{text}");
@@ -206,12 +212,8 @@ fn on_a_sound_router_nothing_is_broken_and_nothing_is_left_behind() {
 
         // The daemon's own checks, as metrics.
         let metric = |check: &str| {
-            let text = sh(&format!(
-                "curl -sS --unix-socket {} http://localhost/metrics",
-                hearsay.control().display()
-            ));
-            let name = format!("hearsay_selftest_success{{check=\"{check}\"}} ");
-            text.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok())
+            let series = format!("hearsay_selftest_success{{check=\"{check}\"}}");
+            hearsay.metric(&series)?.parse::<u64>().ok()
         };
         wait_until("the first round", || metric("disk") == Some(1));
         assert_eq!((metric("rules"), metric("dns"), metric("ipv4")), (Some(1), Some(1), None));
@@ -233,7 +235,7 @@ fn without_a_daemon_it_is_said_first_and_the_rest_is_looked_at() {
         let config = config.display().to_string();
         let (code, text) =
             doctor_by(&world.path("control"), &["--json", "--config", &config], None);
-        let said = Said { code, json: serde_json::from_str(&text).expect("JSON") };
+        let said = Said::of(code, &text);
         assert_eq!(said.json["checks"][0]["check"], "daemon");
         said.names("daemon", "no hearsay answers");
         said.names("rules", "none are set");
@@ -323,12 +325,13 @@ fn another_program_on_the_port_is_named() {
         assert!(!status.success() && log.contains("in use"), "{log}");
         let (code, text) =
             doctor_by(&world.path("control"), &["--json", "--config", &config], None);
-        let said = Said { code, json: serde_json::from_str(&text).expect("JSON") };
+        let said = Said::of(code, &text);
         said.names("ports", "127.0.0.1:3128 is needed (`listen`)");
         said.names("ports", &format!("process {}", std::process::id()));
         drop(taken);
-        let (_, text) = doctor_by(&world.path("control"), &["--json", "--config", &config], None);
-        let said = Said { code, json: serde_json::from_str(&text).expect("JSON") };
+        let (code, text) =
+            doctor_by(&world.path("control"), &["--json", "--config", &config], None);
+        let said = Said::of(code, &text);
         assert!(said.is("ports", "fine").0.contains("free"));
     });
 }

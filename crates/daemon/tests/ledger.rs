@@ -242,8 +242,7 @@ fn promtool_finds_nothing_wrong_with_the_metrics() {
     let args = ["--mesh", "lo", "--overhear", "lo"];
     let hearsay = Hearsay::start_with(&world, &args);
     hearsay.get(&nginx.url("file")).expect(200);
-    let control = hearsay.control().display().to_string();
-    let metrics = sh(&format!("curl -sS --unix-socket {control} http://localhost/metrics"));
+    let metrics = hearsay.metrics();
     for series in [
         "hearsay_class_served_bytes_total{class=\"other\",source=\"origin\"} 5000",
         "hearsay_wire_bytes_total{with=\"client\",direction=\"out\"}",

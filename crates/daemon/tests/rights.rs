@@ -35,9 +35,7 @@ fn rights(hearsay: &Hearsay) -> Value {
 }
 
 fn helper(hearsay: &Hearsay) -> u64 {
-    rights(hearsay)["helper_process"]
-        .as_u64()
-        .unwrap_or_else(|| panic!("no helper: {}", hearsay.log()))
+    hearsay.number("/rights/helper_process")
 }
 
 fn is_alive(process: u64) -> bool {
@@ -57,15 +55,9 @@ fn fields(status: &Path, names: &[&str]) -> Vec<String> {
     names.iter().map(|name| value(name).unwrap_or("none").trim().to_owned()).collect()
 }
 
+#[track_caller]
 fn metric(hearsay: &Hearsay, name: &str) -> String {
-    let control = hearsay.control().display().to_string();
-    let metrics = Command::new("curl")
-        .args(["-qsS", "--unix-socket", &control, "http://localhost/metrics"])
-        .output()
-        .expect("curl");
-    let text = String::from_utf8_lossy(&metrics.stdout).into_owned();
-    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
-    line.map(ToOwned::to_owned).unwrap_or_else(|| panic!("no {name} in {text}"))
+    hearsay.metric(name).unwrap_or_else(|| panic!("no {name} in {}", hearsay.metrics()))
 }
 
 #[test]

@@ -35,6 +35,12 @@ use counters::{Counters, add};
 pub use counters::{Counts, Ignored, PassedOver, Report};
 use ring::{BLOCKS, Ring};
 
+/// Whether frames of this kind (linux/if_arp.h) can be read.
+#[must_use]
+pub fn can_read(kind: u16) -> bool {
+    frames::link_type(kind).is_some()
+}
+
 /// Batches that may wait for the engine: a quarter of a second, or as many bytes as the ring holds.
 const BATCHES_MAX: usize = 32;
 /// How often the interface and this machine's addresses are checked for changes.

@@ -4,7 +4,7 @@
 //! `helper/message.rs`, the closed list of requests between them, which have a fixed size. *Who calls it:* the daemon
 //! starts its own program again as the helper, before anything else, and asks it for rules, counters and sockets. *What
 //! it never does:* read anything from the network; act on an interface that the configuration, which it reads itself,
-//! does not name; outlive the daemon, or leave rules behind when it ends. *Where to start:* `helper/message.rs`.
+//! does not name; outlive the daemon, or leave rules behind unless it is killed. *Where to start:* `helper/message.rs`.
 
 mod lock;
 mod message;
@@ -188,17 +188,15 @@ impl Helper {
         Ok(Applied { notes: self.ask(&Request::Apply(names(out)?))?.0.lines })
     }
 
-    /// Checks the rules of the configuration against the kernel's, as [`crate::intercept::Rules::check`].
+    /// Which rules of the configuration are in force, as [`crate::intercept::Rules::families`]; the report has nothing
+    /// else.
     ///
     /// # Errors
     /// If `nft` or `ip` is missing or fails.
     pub fn check(&self, out: &[String]) -> Result<Report, HelperError> {
         let answer = self.ask(&Request::Check(names(out)?))?.0;
-        Ok(Report {
-            families: answer.families.map(FamilyReport::from).into(),
-            interfaces_missing: answer.missing().map(ToOwned::to_owned).collect(),
-            warnings: answer.warnings().map(ToOwned::to_owned).collect(),
-        })
+        let families = answer.families.map(FamilyReport::from).into();
+        Ok(Report { families, ..Report::default() })
     }
 
     /// Stops intercepting new connections, as [`crate::intercept::Rules::release`].

@@ -287,22 +287,30 @@ table inet {TABLE_NAME} {{
     /// # Errors
     /// If `nft` or `ip` is missing or fails.
     pub fn check(&self) -> Result<Report, Error> {
+        let families = self.families()?;
+        let mut warnings: Vec<_> = offload::flowtables()?.iter().map(bypass).collect();
+        warnings.extend(self.mark_trap());
+        let interfaces_missing = missing_interfaces(&self.interfaces);
+        Ok(Report { families, interfaces_missing, warnings })
+    }
+
+    /// Which rules are in force, as [`check`](Self::check) finds them: IPv4, then IPv6.
+    ///
+    /// # Errors
+    /// If `nft` or `ip` is missing or fails.
+    pub fn families(&self) -> Result<Vec<FamilyReport>, Error> {
         let ruleset = query("nft", &words("list table inet hearsay"))?.unwrap_or_default();
-        let mut families = Vec::new();
-        for family in Family::ALL {
+        let report = |family: Family| {
             let available = family.is_available();
-            families.push(FamilyReport {
+            Ok(FamilyReport {
                 family,
                 available,
                 redirect: self.is_redirected(family, &ruleset),
                 rule: available && self.has_rule(family)?,
                 route: available && self.has_route(family)?,
-            });
-        }
-        let mut warnings: Vec<_> = offload::flowtables()?.iter().map(bypass).collect();
-        warnings.extend(self.mark_trap());
-        let interfaces_missing = missing_interfaces(&self.interfaces);
-        Ok(Report { families, interfaces_missing, warnings })
+            })
+        };
+        Family::ALL.into_iter().map(report).collect()
     }
 
     /// Stops intercepting new connections; existing intercepted ones continue.

@@ -165,7 +165,7 @@ async fn send(
     let mut request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
     if let Some(interims) = interims {
         hyper::ext::on_informational(&mut request, move |response| {
-            // Whoever expects a 100 (Continue) has had it from us.
+            // hyper's server has sent a 100 (Continue) to a client that expects one.
             if response.status() != StatusCode::CONTINUE {
                 let _ = interims.try_send((response.status(), response.headers().clone()));
             }

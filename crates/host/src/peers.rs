@@ -70,8 +70,7 @@ impl PeerListener {
             let (stream, peer) = accepted?;
             // From here on the connection's packets may leave by other interfaces when routes change.
             // Without permission to unbind, the connection ends with its route.
-            let is_bound = |it: SockRef<'_>| it.bind_device(None).is_err();
-            if is_bound(SockRef::from(&stream)) {
+            if SockRef::from(&stream).bind_device(None).is_err() {
                 (self.unbind)(&stream);
             }
             settle(&stream);

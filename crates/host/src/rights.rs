@@ -24,8 +24,6 @@ pub use capabilities::{NETWORK, has_any, may_bind_without};
 pub struct Limits {
     /// The capabilities that it keeps, of those that it has.
     pub keeps: CapabilitySet,
-    /// Whether it may start programs.
-    pub may_execute: bool,
     /// Where it may read and write.
     pub places: Places,
 }
@@ -35,7 +33,7 @@ pub struct Limits {
 pub struct Places {
     /// What may be read.
     pub read: Vec<PathBuf>,
-    /// What may be read, and executed by who may start programs.
+    /// What may be read and executed. If it is empty, no program may be started.
     pub execute: Vec<PathBuf>,
     /// Directories whose files may be read, written, created, renamed and removed.
     pub write: Vec<PathBuf>,
@@ -74,13 +72,14 @@ impl Limits {
     pub fn impose(&self) -> InForce {
         let mut in_force = InForce::default();
         capabilities::keep(self.keeps, &mut in_force);
+        // First: without capabilities, landlock and seccomp need it.
         match set_no_new_privs(true) {
             Ok(()) => in_force.no_new_privileges = true,
             Err(error) => in_force.skip(format!("new privileges cannot be ruled out: {error}")),
         }
-        // The order matters: who may no longer make rules cannot add landlock's.
         landlock::limit(&self.places, &mut in_force);
-        seccomp::deny(self.may_execute, &mut in_force);
+        let may_execute = !self.places.execute.is_empty();
+        seccomp::deny(may_execute, &mut in_force);
         in_force
     }
 }

@@ -86,10 +86,8 @@ impl Tls {
     /// # Errors
     /// If the host does not prove its name, or the connection breaks off: the reason in a sentence.
     pub async fn greet(&self, host: &str, stream: tokio::net::TcpStream) -> Result<(), String> {
-        let connector = self.0.get().and_then(Option::as_ref);
-        let (Some(connector), Ok(name)) = (connector, ServerName::try_from(host.to_owned())) else {
-            return Err(TlsError::NoRoots.to_string());
-        };
+        let connector = self.connector().ok_or_else(|| TlsError::NoRoots.to_string())?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
         match tokio::time::timeout(DIAL_MAX, connector.connect(name, stream)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),

@@ -48,7 +48,7 @@ fn start() -> Helper {
 /// From here on, this thread has no capabilities, as the daemon.
 fn give_up() {
     let places = Places { execute: vec!["/".into()], ..Places::default() };
-    let limits = Limits { keeps: CapabilitySet::empty(), may_execute: true, places };
+    let limits = Limits { keeps: CapabilitySet::empty(), places };
     assert_eq!(limits.impose().capabilities, Vec::<String>::new());
 }
 

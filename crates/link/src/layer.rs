@@ -100,8 +100,8 @@ impl<P: Packet> Layer<P> {
         self.settle(now);
     }
 
-    /// A packet that came from the MAC has gone on by another interface, or to a program here: so the interlay node
-    /// before this one knows that it is no longer under way.
+    /// A packet that came from the MAC has gone on by another interface. The interlay node before this one is told that
+    /// this packet is no longer under way.
     pub fn gone(&mut self, now: Instant, packet: &P) {
         if let Some((pace, interlay)) = self.pace.as_mut().zip(packet.interlay()) {
             pace.gone(now, interlay);

@@ -35,10 +35,11 @@ pub struct Refusals(BTreeMap<IpAddr, (Instant, bool, Refusal)>);
 impl Refusals {
     /// A connection with a node at this address was refused, by us or by that node.
     pub fn add(&mut self, now: Instant, address: IpAddr, by_us: bool, why: Refusal) {
-        let oldest = self.0.iter().min_by_key(|(_, (at, ..))| *at).map(|(address, _)| *address);
         let address = address.to_canonical();
-        if self.0.len() >= ADDRESSES_MAX && !self.0.contains_key(&address) {
-            oldest.map(|oldest| self.0.remove(&oldest));
+        let is_full = self.0.len() >= ADDRESSES_MAX && !self.0.contains_key(&address);
+        let oldest = self.0.iter().filter(|_| is_full).min_by_key(|(_, (at, ..))| *at);
+        if let Some(oldest) = oldest.map(|(address, _)| *address) {
+            self.0.remove(&oldest);
         }
         self.0.insert(address, (now, by_us, why));
     }

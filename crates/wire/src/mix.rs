@@ -1,4 +1,4 @@
-//! The hash of all tables: the same on every run, and fast, because keys are mostly digests already.
+//! A fast hash for tables, the same on every run. Tables whose keys strangers choose seed it.
 
 use std::hash::Hasher;
 

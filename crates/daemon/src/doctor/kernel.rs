@@ -2,7 +2,7 @@
 
 use host::helper::{Helper, HelperError};
 use host::intercept::offload::{Flowtable, flowtables};
-use host::intercept::{Error, Report, Rules};
+use host::intercept::{Error, FamilyReport, Rules};
 
 /// Who reads them.
 #[derive(Clone, Debug)]
@@ -29,10 +29,10 @@ impl Kernel {
     ///
     /// # Errors
     /// If a program, a right or the helper is missing.
-    pub fn rules(&self, rules: &Rules) -> Result<Report, Unread> {
+    pub fn rules(&self, rules: &Rules) -> Result<Vec<FamilyReport>, Unread> {
         match self {
-            Self::Own => Ok(rules.check()?),
-            Self::Helper(helper) => Ok(helper.check(&rules.out)?),
+            Self::Own => Ok(rules.families()?),
+            Self::Helper(helper) => Ok(helper.check(&rules.out)?.families),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use host::capture;
 use host::routing::devices;
 use node::Refused;
 
@@ -13,8 +14,6 @@ use crate::term;
 
 /// How long a next hop may take to accept a connection.
 const DIAL_MAX: Duration = Duration::from_secs(3);
-/// Kinds of frames that can be captured (linux/if_arp.h): Ethernet, 802.11, with Prism's header, with radiotap's.
-const CAPTURED: [u16; 4] = [1, 801, 802, 803];
 
 /// The check of the route.
 pub fn route(view: &View) -> Finding {
@@ -179,7 +178,7 @@ pub fn overhearing(view: &View) -> Finding {
     };
     match devices().unwrap_or_default().get(name) {
         None => missing_ear(name),
-        Some(it) if !CAPTURED.contains(&it.frames) => {
+        Some(it) if !capture::can_read(it.frames) => {
             let text = format!("{name} shows no frames that can be read");
             Finding::broken(
                 Check::Overhearing,

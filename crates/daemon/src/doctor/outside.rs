@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use host::peers::index;
 use host::tls::Tls;
@@ -187,11 +187,6 @@ fn date_in(head: &str) -> Option<u64> {
         .find(|line| line.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("date:")))?;
     let date = httpdate::parse_http_date(line.get(5..)?.trim()).ok()?;
     date.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs())
-}
-
-/// Now, in seconds since 1970.
-pub fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Judges what was found upstream.

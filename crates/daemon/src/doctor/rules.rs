@@ -27,7 +27,7 @@ pub fn set(view: &View) -> Finding {
         return Finding::unknown(Check::Rules, text, "see the check `route`");
     }
     match view.kernel.rules(&rules) {
-        Ok(report) => judge_set(&rules, &report.families, rules.mark_trap()),
+        Ok(families) => judge_set(&rules, &families, rules.mark_trap()),
         Err(error) => unread(Check::Rules, &error),
     }
 }

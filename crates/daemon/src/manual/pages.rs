@@ -6,7 +6,7 @@ use clap::Command;
 use clap_mangen::Man;
 
 use super::examples::{COMPLETIONS, EXAMPLES};
-use super::{commands, end, escaped};
+use super::{begin, commands, end, escaped};
 
 /// What the program reads and writes: path, and what it is.
 const FILES: [(&str, &str); 6] = [
@@ -47,12 +47,7 @@ pub fn all(program: &Command) -> io::Result<Vec<(String, Vec<u8>)>> {
 
 fn of_program(program: &Command) -> io::Result<Vec<u8>> {
     let (page, mut out) = (Man::new(program.clone()), Vec::new());
-    page.render_title(&mut out)?;
-    page.render_name_section(&mut out)?;
-    page.render_synopsis_section(&mut out)?;
-    page.render_description_section(&mut out)?;
-    page.render_options_section(&mut out)?;
-    writeln!(out, ".SH COMMANDS")?;
+    begin(&page, &mut out)?;
     for command in program.get_subcommands().filter(|it| it.get_name() != "help") {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         let name = escaped(command.get_name());

@@ -106,6 +106,19 @@ impl Hearsay {
         value.unwrap_or_else(|| panic!("no number {pointer} in {status}"))
     }
 
+    /// The daemon's metrics, by its control socket.
+    pub fn metrics(&self) -> String {
+        let control = self.control().display();
+        super::sh(&format!("curl -qsS --unix-socket {control} http://localhost/metrics"))
+    }
+
+    /// The value of a series, such as `hearsay_helper_up` or `hearsay_selftest_success{check="dns"}`.
+    pub fn metric(&self, series: &str) -> Option<String> {
+        let series = format!("{series} ");
+        let metrics = self.metrics();
+        metrics.lines().find_map(|line| line.strip_prefix(&series)).map(ToOwned::to_owned)
+    }
+
     /// Runs a command of the program with this daemon's control socket.
     pub fn command(&self, args: &[&str]) -> Output {
         self.launch.command(args)

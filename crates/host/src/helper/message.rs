@@ -167,26 +167,7 @@ impl From<FamilyState> for FamilyReport {
     }
 }
 
-/// How a line of a check's answer begins that names a missing interface; other lines are warnings.
-const MISSING: &str = "\t";
-
 impl Answer {
-    /// Adds the interfaces that a check found missing, and its warnings.
-    pub fn tell(&mut self, missing: &[String], warnings: Vec<String>) {
-        self.lines =
-            missing.iter().map(|name| format!("{MISSING}{name}")).chain(warnings).collect();
-    }
-
-    /// The interfaces that a check found missing.
-    pub fn missing(&self) -> impl Iterator<Item = &str> {
-        self.lines.iter().filter_map(|line| line.strip_prefix(MISSING))
-    }
-
-    /// The warnings of a check.
-    pub fn warnings(&self) -> impl Iterator<Item = &str> {
-        self.lines.iter().map(String::as_str).filter(|line| !line.starts_with(MISSING))
-    }
-
     /// The answer as a packet. Lines for which there is no room are cut off.
     pub fn encode(&self) -> [u8; ANSWER_BYTES] {
         let mut bytes = [0; ANSWER_BYTES];
@@ -335,18 +316,17 @@ mod tests {
             rule: true,
             route: false,
         };
-        let mut answer = Answer {
+        let answer = Answer {
             number: u32::MAX,
             outcome: Outcome::Errno(98),
             families: [FamilyState::default(), FamilyState::from(&report)],
             forwarded: Some(counters),
-            lines: Vec::new(),
+            lines: vec!["lan0".into(), "flow offload".into()],
         };
-        answer.tell(&["lan0".into()], vec!["flow offload".into()]);
         let read = Answer::decode(&answer.encode()).expect("an answer");
         assert_eq!(read, answer);
         assert_eq!(FamilyReport::from(read.families[1]), report);
-        assert!(read.missing().eq(["lan0"]) && read.warnings().eq(["flow offload"]));
+        assert_eq!(read.lines, ["lan0", "flow offload"]);
 
         let long = Answer { lines: vec!["ü".repeat(ANSWER_BYTES)], ..Answer::default() };
         let read = Answer::decode(&long.encode()).expect("an answer");

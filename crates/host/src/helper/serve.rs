@@ -74,7 +74,7 @@ pub fn serve(mut read: impl FnMut() -> Result<Charge, String>) -> Result<(), Str
 /// The helper keeps what the network's rules need. It reads programs and their libraries, and writes no file.
 fn limits() -> Limits {
     let places = Places { execute: vec!["/".into()], ..Places::default() };
-    Limits { keeps: NETWORK, may_execute: true, places }
+    Limits { keeps: NETWORK, places }
 }
 
 /// The lock, which is not worth a daemon that does not start.
@@ -161,13 +161,12 @@ impl Server {
     }
 
     fn check(&self, out: Vec<String>) -> Reply {
-        match self.rules(out).check() {
-            Ok(report) => {
+        match self.rules(out).families() {
+            Ok(families) => {
                 let mut answer = Answer::default();
-                for (state, report) in answer.families.iter_mut().zip(&report.families) {
+                for (state, report) in answer.families.iter_mut().zip(&families) {
                     *state = FamilyState::from(report);
                 }
-                answer.tell(&report.interfaces_missing, report.warnings);
                 (answer, None)
             }
             Err(error) => failed(error),

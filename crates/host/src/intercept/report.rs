@@ -34,7 +34,7 @@ impl FamilyReport {
 }
 
 /// The result of [`Rules::check`](super::Rules::check).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// IPv4, then IPv6.
     pub families: Vec<FamilyReport>,

@@ -10,9 +10,6 @@ use super::division::{Division, Ours};
 use super::names::{Full, Names};
 use super::scheme::{Kind, LARGEST, Scheme};
 
-/// Chunks of the product's levels in a byte of content, about: 1/128 + 1/1024 + 1/8192 + 1/65536.
-const OUR_CHUNKS_A_BYTE: f64 = 1.0 / 112.0;
-
 /// The schemes, their tables, and what was counted since the last [`Analysis::end_input`].
 #[derive(Debug)]
 pub struct Analysis {
@@ -32,15 +29,12 @@ impl Analysis {
         let averages: Vec<_> = std::iter::successors(Some(LARGEST), |it| Some(it / 2))
             .take_while(|&average| average >= smallest)
             .collect();
-        // As many chunks of each level as of all larger ones together, and one.
-        let papers = 2.0 / f64::from(smallest);
-        let ours = (memory as f64 * OUR_CHUNKS_A_BYTE / (papers + OUR_CHUNKS_A_BYTE)) as u64;
         let schemes = Scheme::of_paper(&averages);
         let our_scheme = vec![Scheme::ours(&Ours::averages())];
         Self {
             lanes: [
-                Lane::new(Division::Nested(Nested::new(&averages)), schemes, memory - ours),
-                Lane::new(Division::Ours(Box::new(Ours::new())), our_scheme, ours),
+                Lane::new(Division::Nested(Nested::new(&averages)), schemes, memory),
+                Lane::new(Division::Ours(Box::new(Ours::new())), our_scheme, memory),
             ],
         }
     }
@@ -57,13 +51,13 @@ impl Analysis {
 
     /// Continues a stream.
     pub fn feed(&mut self, stream: &mut Stream, bytes: &[u8]) -> Result<(), Full> {
-        for (lane, (division, root)) in self.lanes.iter_mut().zip(&mut stream.parts) {
+        for (at, (division, root)) in stream.parts.iter_mut().enumerate() {
             let mut rest = bytes;
             while !rest.is_empty() {
                 let (taken, is_whole) = division.take(rest, root);
                 rest = &rest[taken..];
                 if is_whole {
-                    lane.cross(root)?;
+                    self.cross(at, root)?;
                 }
             }
         }
@@ -72,12 +66,18 @@ impl Analysis {
 
     /// Ends a stream.
     pub fn finish(&mut self, mut stream: Stream) -> Result<(), Full> {
-        for (lane, (division, root)) in self.lanes.iter_mut().zip(&mut stream.parts) {
+        for (at, (division, root)) in stream.parts.iter_mut().enumerate() {
             if division.finish(root) {
-                lane.cross(root)?;
+                self.cross(at, root)?;
             }
         }
         Ok(())
+    }
+
+    /// Sends a root chunk of one lane. The limit of memory is for both tables together.
+    fn cross(&mut self, at: usize, root: &Root) -> Result<(), Full> {
+        let others = self.memory() - self.lanes[at].names.memory();
+        self.lanes[at].cross(root, others)
     }
 
     /// Ends an input: the counts of each scheme since the last one. The tables stay.
@@ -129,8 +129,8 @@ impl Lane {
         Self { division, schemes, names: Names::new(memory), counts, chunks: Vec::new() }
     }
 
-    /// Sends a root chunk by each scheme, and stores its chunks.
-    fn cross(&mut self, root: &Root) -> Result<(), Full> {
+    /// Sends a root chunk by each scheme, and stores its chunks. Other tables have `others` bytes of the limit.
+    fn cross(&mut self, root: &Root, others: u64) -> Result<(), Full> {
         self.name(root);
         for at in 0..self.schemes.len() {
             self.counts[at].bytes += root.bytes.len() as u64;
@@ -138,7 +138,7 @@ impl Lane {
                 self.send(at);
             }
         }
-        self.store()
+        self.store(others)
     }
 
     /// Names the chunks of all levels.
@@ -166,32 +166,26 @@ impl Lane {
 
     /// Sends the root by a scheme of several levels.
     fn send(&mut self, at: usize) {
-        let scheme = self.schemes[at].clone();
-        let mut sending = Sending {
-            chunks: &self.chunks,
-            mask: scheme.mask(),
-            scheme: &scheme,
-            at,
-            names: &mut self.names,
-            counts: &mut self.counts[at],
-        };
-        let Some(&root) = self.chunks[scheme.levels[0]].first() else { return };
+        let Self { chunks, schemes, names, counts, .. } = self;
+        let (scheme, counts) = (&schemes[at], &mut counts[at]);
+        let mut sending = Sending { chunks, scheme, at, names, counts };
+        let Some(&root) = sending.chunks[scheme.levels[0]].first() else { return };
         if !sending.any_hit(0, root) {
             sending.counts.misses += 1;
         }
     }
 
     /// Stores all chunks, and counts what SRC sends: it knows a chunk as soon as the one before has crossed.
-    fn store(&mut self) -> Result<(), Full> {
+    fn store(&mut self, others: u64) -> Result<(), Full> {
         for level in 0..self.chunks.len() {
             for &chunk in &self.chunks[level] {
-                let before = self.names.add(chunk.key, level)?;
+                let before = self.names.add(chunk.key, level, others)?;
                 for (at, scheme) in self.schemes.iter().enumerate() {
-                    if !scheme.levels.contains(&level) {
+                    if scheme.mask >> level & 1 == 0 {
                         continue;
                     }
                     let counts = &mut self.counts[at];
-                    let is_new = before & scheme.mask() == 0;
+                    let is_new = before & scheme.mask == 0;
                     if is_new {
                         counts.stored_chunks += 1;
                     }
@@ -223,8 +217,7 @@ fn stored(scheme: &Scheme, level: usize, chunk: Chunk, is_new: bool) -> u64 {
 struct Sending<'a> {
     chunks: &'a [Vec<Chunk>],
     scheme: &'a Scheme,
-    /// The scheme's levels as bits, and its place among the schemes.
-    mask: u16,
+    /// The scheme's place among the schemes.
     at: usize,
     names: &'a mut Names,
     counts: &'a mut Counts,
@@ -234,7 +227,7 @@ impl Sending<'_> {
     /// Sends what is known of a chunk, at the scheme's `depth`th level, by the largest names. `false`: nothing is
     /// known of it, and the caller sends its bytes, alone or as part of a larger chunk.
     fn any_hit(&mut self, depth: usize, chunk: Chunk) -> bool {
-        if chunk.levels & self.mask != 0 {
+        if chunk.levels & self.scheme.mask != 0 {
             self.read(depth, chunk);
             return true;
         }

@@ -14,8 +14,6 @@ const ENTRY_LEN: u64 = NAME_LEN + 8 + 4;
 /// Chunks of about one length that are read from the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
-    /// Number of chunks.
-    pub chunks: u64,
     /// Their bytes.
     pub bytes: u64,
     /// Disk operations for them.
@@ -29,11 +27,11 @@ pub struct Counts {
     pub bytes: u64,
     /// Chunks that crossed as a name.
     pub hits: u64,
-    /// Chunks that crossed as bytes: the largest of which nothing was known.
+    /// Chunks that crossed as bytes: the largest that have no known part.
     pub misses: u64,
     /// Entries of the index that hits have used, each once.
     pub entries: u64,
-    /// Of these, entries of chunks below the largest level.
+    /// Those of them whose chunks are below the largest level.
     pub inner_entries: u64,
     /// Chunks that were stored, and have an entry.
     pub stored_chunks: u64,
@@ -46,7 +44,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Notes a hit of a level, read in so many operations.
+    /// Notes a hit of a level, which is read in `operations` operations.
     pub(super) fn hit(&mut self, level: usize, length: u32, operations: u64) {
         self.hits += 1;
         if self.saved_by_level.len() <= level {
@@ -54,7 +52,6 @@ impl Counts {
         }
         self.saved_by_level[level] += u64::from(length);
         let reads = self.reads.entry(rounded(length)).or_default();
-        reads.chunks += 1;
         reads.bytes += u64::from(length);
         reads.operations += operations;
     }
@@ -85,12 +82,12 @@ impl Counts {
         self.share(self.hit_bytes() as f64)
     }
 
-    /// The same, less the names of hits and misses; negative if names outweigh hits.
+    /// The ideal savings less the names of hits and misses; negative if names outweigh hits.
     pub fn real_savings(&self) -> Option<f64> {
         self.share(self.bytes as f64 - self.sent_bytes() as f64)
     }
 
-    /// The same, less the names of hits only: if a miss crosses without a name.
+    /// The ideal savings less the names of hits only: if a miss crosses without a name.
     pub fn savings_without_names_of_misses(&self) -> Option<f64> {
         self.share(self.hit_bytes() as f64 - (NAME_LEN * self.hits) as f64)
     }
@@ -114,7 +111,6 @@ impl AddAssign<&Self> for Counts {
         self.saved_by_level.iter_mut().zip(&other.saved_by_level).for_each(|(sum, it)| *sum += it);
         for (&length, it) in &other.reads {
             let reads = self.reads.entry(length).or_default();
-            reads.chunks += it.chunks;
             reads.bytes += it.bytes;
             reads.operations += it.operations;
         }

@@ -15,8 +15,8 @@ pub struct Disk {
     pub bytes_a_second: f64,
 }
 
-/// How many times as fast as the bare link content of these counts arrives, over a link of so many bits a second;
-/// `sheds`: with load shedding. `None` without content.
+/// Effective bandwidth as a multiple of the link's, which is in bits a second, for content with these counts. `sheds`: with
+/// load shedding. `None` without content.
 pub fn improvement(
     counts: &Counts,
     link_bits_a_second: f64,

@@ -1,7 +1,9 @@
 //! The chunks that have crossed: for each its levels, and the schemes that have used it.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
+
+use wire::Mix;
 
 /// Bytes that a slot of the table takes: key, entry, and the map's own byte.
 const SLOT: usize = size_of::<(u64, Entry)>() + 1;
@@ -9,7 +11,7 @@ const SLOT: usize = size_of::<(u64, Entry)>() + 1;
 /// The table would exceed its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
-    /// Bytes that the next larger table takes, with the old one while names move.
+    /// Bytes that the next larger table takes, with the old one while names move, and with other tables.
     pub needed: u64,
 }
 
@@ -33,13 +35,13 @@ pub struct Names {
     limit: u64,
 }
 
-type Part = HashMap<u64, Entry, BuildHasherDefault<Same>>;
+type Part = HashMap<u64, Entry, BuildHasherDefault<Mix>>;
 
 /// The number of parts; a power of two.
 const PARTS: usize = 64;
 
 impl Names {
-    /// An empty table that may grow to `limit` bytes.
+    /// An empty table that may grow to `limit` bytes, together with other tables.
     pub fn new(limit: u64) -> Self {
         Self { parts: vec![Part::default(); PARTS], memory: 0, limit }
     }
@@ -55,11 +57,12 @@ impl Names {
         self.parts[part(key)].get(&key).map_or(0, |it| it.levels)
     }
 
-    /// Notes that the chunk has crossed at a level, and returns the levels before.
-    pub fn add(&mut self, key: u64, level: usize) -> Result<u16, Full> {
+    /// Notes that the chunk has crossed at a level, and returns the levels before. Other tables have `others` bytes of
+    /// the limit.
+    pub fn add(&mut self, key: u64, level: usize, others: u64) -> Result<u16, Full> {
         let part = part(key);
         if self.parts[part].len() == self.parts[part].capacity() {
-            self.grow(part, key)?;
+            self.grow(part, key, others)?;
         }
         let entry = self.parts[part].entry(key).or_default();
         let before = entry.levels;
@@ -86,14 +89,14 @@ impl Names {
     }
 
     /// Makes room for the chunk, if it is new and there may be more.
-    fn grow(&mut self, part: usize, key: u64) -> Result<(), Full> {
+    fn grow(&mut self, part: usize, key: u64, others: u64) -> Result<(), Full> {
         let part = &mut self.parts[part];
         if part.contains_key(&key) {
             return Ok(());
         }
         let bytes = |entries: usize| slots(entries) * SLOT as u64;
         let (now, next) = (bytes(part.capacity()), bytes(part.capacity() + 1));
-        let needed = self.memory + next;
+        let needed = self.memory + others + next;
         if needed > self.limit {
             return Err(Full { needed });
         }
@@ -103,32 +106,14 @@ impl Names {
     }
 }
 
-/// The part of a key. Its bits are none of those by which a hash map finds the key.
+/// The part of a key.
 fn part(key: u64) -> usize {
     (key >> 48) as usize % PARTS
 }
 
-/// The slots of a hash map that holds so many entries: a power of two, of which an eighth stays free.
+/// The slots of a hash map for this number of entries: a power of two. An eighth of them stays free.
 fn slots(entries: usize) -> u64 {
     if entries == 0 { 0 } else { (entries as u64 * 8).div_ceil(7).next_power_of_two() }
-}
-
-/// Keys are hashes already.
-#[derive(Clone, Copy, Debug, Default)]
-struct Same(u64);
-
-impl Hasher for Same {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.0 = self.0.rotate_left(8) ^ u64::from(byte));
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
 }
 
 #[cfg(test)]
@@ -139,10 +124,10 @@ mod tests {
     fn a_full_table_still_knows_its_chunks() {
         let mut names = Names::new(20_000);
         let key = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let added = (0..).take_while(|&at| names.add(key(at), 3).is_ok()).count() as u64;
+        let added = (0..).take_while(|&at| names.add(key(at), 3, 0).is_ok()).count() as u64;
         assert!(added > 200 && names.memory() <= 20_000, "{added}");
-        assert!((0..added).all(|at| names.add(key(at), 1) == Ok(8)));
-        assert!(names.add(key(added), 1).is_err_and(|full| full.needed > 20_000));
+        assert!((0..added).all(|at| names.add(key(at), 1, 0) == Ok(8)));
+        assert!(names.add(key(added), 1, 0).is_err_and(|full| full.needed > 20_000));
         assert_eq!((names.levels(0), names.levels(key(added))), (10, 0));
         assert!(names.mark(0, 5) && !names.mark(0, 5) && names.mark(0, 6));
     }

@@ -1,5 +1,7 @@
 //! The schemes that are compared, each a choice of levels of a division (Wanax §3.2, §4.1).
 
+use serde::{Serialize, Serializer};
+
 /// The average length of the root chunks of Wanax's trees, in bytes (§4.1).
 pub const LARGEST: u32 = 64 << 10;
 
@@ -37,6 +39,12 @@ impl Kind {
     }
 }
 
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(self.name())
+    }
+}
+
 /// A scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheme {
@@ -48,6 +56,8 @@ pub struct Scheme {
     pub averages: Vec<u32>,
     /// The places of these levels in the division that it is cut by.
     pub(super) levels: Vec<usize>,
+    /// The same places as a set, a bit for each.
+    pub(super) mask: u16,
 }
 
 impl Scheme {
@@ -74,18 +84,14 @@ impl Scheme {
 
     fn new(kind: Kind, degree: Option<u32>, all: &[u32], levels: Vec<usize>) -> Self {
         let averages = levels.iter().map(|&level| all[level]).collect();
-        Self { kind, degree, averages, levels }
+        let mask = levels.iter().fold(0, |mask, level| mask | 1 << level);
+        Self { kind, degree, averages, levels, mask }
     }
 
     /// The kind and the degree.
     pub fn family(&self) -> String {
         let kind = self.kind.name();
         self.degree.map_or(kind.to_owned(), |degree| format!("{kind} degree {degree}"))
-    }
-
-    /// A set of its levels, a bit for each.
-    pub(super) fn mask(&self) -> u16 {
-        self.levels.iter().fold(0, |mask, level| mask | 1 << level)
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Window {
     news_at: Instant,
 }
 
-/// A neighbour that has packets under way, and says nothing of them for so long, does not count.
+/// After this time without news of packets under way, the numbers do not count.
 const NEWS_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Window {

@@ -28,7 +28,7 @@ pub struct Config {
     /// adjacent receiver acknowledges out of order. It is believed as far as it was right before. Copies that the
     /// next hop gets in vain go no farther. Not in the paper.
     pub overheard_loss: bool,
-    /// Seed of Link-RED's choices.
+    /// Seed of Link-RED's choices, and of the hashes of flows.
     pub seed: u64,
 }
 

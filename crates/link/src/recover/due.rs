@@ -35,7 +35,7 @@ const FORWARDING_ACK_MIN: Duration = Duration::from_millis(50);
 const DOUBLINGS_MAX: u8 = 6;
 
 impl<P: Packet> Recover<P> {
-    /// Sets a flow's timer, and counts its memory: the last step of all that changes it.
+    /// Sets a flow's timer, and counts its memory. Call it after each change of a flow.
     pub(super) fn arm(&mut self, slot: usize) {
         self.table.count(slot);
         let flow = self.table.get(slot);

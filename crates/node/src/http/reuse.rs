@@ -31,16 +31,16 @@ pub fn decide(row: &Row, request: &HeaderMap, kind: Kind, now: Date, clock_right
     let Some(record) = row.records.iter().find(|record| selects(record, request)) else {
         return Reuse::Miss(!row.records.is_empty());
     };
-    let control = CacheControl::of_response(&record.headers);
     // For its credentials the origin may have another response, if it has not said that this one is for all.
-    if request.contains_key(header::AUTHORIZATION) && !is_for_all(&control) {
+    let control = || CacheControl::of_response(&record.headers);
+    if request.contains_key(header::AUTHORIZATION) && !is_for_all(&control()) {
         return Reuse::Miss(true);
     }
     // A client that wants it newer cannot get it newer.
     if never_changes(record, kind) {
         return hit(record, FOR_EVER);
     }
-    let asked = CacheControl::of_request(request);
+    let (asked, control) = (CacheControl::of_request(request), control());
     let age = age(record, now);
     let left = lifetime(record, &control, kind) as i64 - age as i64;
     // If the clock was right at only one of the two times, their difference means nothing.

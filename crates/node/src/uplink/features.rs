@@ -21,7 +21,7 @@ pub fn of(unit: &[u8]) -> Features {
     let mut maxima = [0u64; 4];
     let mut hash = 0u64;
     for (at, byte) in unit.iter().enumerate() {
-        hash = (hash << 1).wrapping_add(content::gear(*byte));
+        hash = content::roll(hash, *byte);
         if at >= WARM && (hash >> 40) & SAMPLE == 0 {
             let mixed = hash ^ (hash >> 29);
             for (maximum, transform) in maxima.iter_mut().zip(TRANSFORMS) {

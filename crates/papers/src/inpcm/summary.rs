@@ -112,21 +112,7 @@ fn phases(samples: &Samples) -> Vec<Comparison> {
 /// Figure 10.
 fn fetches(samples: &Samples) -> Vec<Comparison> {
     let heading = "time to fetch 1 Mb over 6 hops, 5 % (figure 10)";
-    let time = |series: super::Series| samples.mean(FETCH, series.name, 0.0, "fetch_s");
-    let mut rows: Vec<_> = ALL
-        .map(|it| Comparison::predicted(heading, it.name, time(it), "s", Expectation::Nothing))
-        .into();
-    for (series, expected) in [(PAPER, Expectation::Less), (OURS, Expectation::Nothing)] {
-        let ours = samples.ratio(FETCH, [series.name, PLAIN.name], 0.0, "fetch_s");
-        rows.push(Comparison::predicted(
-            heading,
-            format!("{} over tcp", series.name),
-            ours,
-            "",
-            expected,
-        ));
-    }
-    rows
+    beside_tcp(samples, FETCH, ("fetch_s", "s"), heading, Expectation::Less)
 }
 
 /// Figure 11.
@@ -134,21 +120,26 @@ fn grid(samples: &Samples) -> Vec<Comparison> {
     let gain = targets::figure(["section5", "grid4x4-4flows", "5", "max_ack_gain_aggregate"]);
     let paper = gain.map_or(Expectation::Nothing, |it| Expectation::Ratio(1.0 + it / 100.0));
     let heading = "largest ACKs of four flows together, grid, 5 % (figure 11)";
-    let largest = |series: super::Series| samples.mean(GRID, series.name, 0.0, "max_ack");
-    let mut rows: Vec<_> = ALL
-        .map(|it| {
-            Comparison::predicted(heading, it.name, largest(it), "segments", Expectation::Nothing)
-        })
-        .into();
-    for (series, expected) in [(PAPER, paper), (OURS, Expectation::Nothing)] {
-        let ours = samples.ratio(GRID, [series.name, PLAIN.name], 0.0, "max_ack");
-        rows.push(Comparison::predicted(
-            heading,
-            format!("{} over tcp", series.name),
-            ours,
-            "",
-            expected,
-        ));
+    beside_tcp(samples, GRID, ("max_ack", "segments"), heading, paper)
+}
+
+/// A figure of one point: all schemes, and the recovering ones over plain TCP. `expected`: of the paper's.
+fn beside_tcp(
+    samples: &Samples,
+    panel: &'static str,
+    (column, unit): (&str, &'static str),
+    heading: &'static str,
+    expected: Expectation,
+) -> Vec<Comparison> {
+    let row = |series: super::Series| {
+        let ours = samples.mean(panel, series.name, 0.0, column);
+        Comparison::predicted(heading, series.name, ours, unit, Expectation::Nothing)
+    };
+    let mut rows: Vec<_> = ALL.map(row).into();
+    for (series, expected) in [(PAPER, expected), (OURS, Expectation::Nothing)] {
+        let ours = samples.ratio(panel, [series.name, PLAIN.name], 0.0, column);
+        let what = format!("{} over tcp", series.name);
+        rows.push(Comparison::predicted(heading, what, ours, "", expected));
     }
     rows
 }

@@ -197,7 +197,7 @@ impl Setup {
         let (counters, total) = (world.counters(), world.medium().total());
         let drops = counters.drops;
         let planes: Vec<_> = world.link_planes().map(|(_, counters)| counters).collect();
-        let deviation = world.farthest_deviation().map(|(_, seconds)| seconds);
+        let deviation = world.farthest_deviation();
         Outcome {
             seed,
             link_plane: (!planes.is_empty()).then(|| LinkPlane::of(&planes, deviation)),

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
+use link::recover::Recover;
 use link::{Frame, Layer, Next, Output, Verdict};
 use radio::{Destination, Outcome, Station};
 use wire::Instant;
@@ -112,11 +113,12 @@ impl<P: Program> World<P> {
         self.planes.iter().map(|(at, layer)| (at, layer.counters()))
     }
 
-    /// The standard deviation of round trips to the receiver that is most hops away, and how many, as the stations'
-    /// recovery knows it, in seconds.
-    pub fn farthest_deviation(&self) -> Option<(u8, f64)> {
+    /// The standard deviation of round trips to the receiver that is most hops away, as the stations' recovery knows it,
+    /// in seconds.
+    pub fn farthest_deviation(&self) -> Option<f64> {
         let engines = self.planes.iter().filter_map(|(_, layer)| layer.recover());
-        engines.flat_map(link::recover::Recover::deviations).max_by_key(|(hops, _)| *hops)
+        let farthest = engines.flat_map(Recover::deviations).max_by_key(|(hops, _)| *hops);
+        farthest.map(|(_, deviation)| deviation)
     }
 
     /// Gives a packet to a station's link plane, to go to one neighbour, or to another if that is gone.

@@ -25,6 +25,8 @@ pub struct Routes {
 #[derive(Clone, Debug, Default)]
 struct Paths {
     next: Vec<u16>,
+    /// See [`Routes::other_hop`].
+    other: Vec<u16>,
     costs: Vec<u64>,
 }
 
@@ -120,11 +122,9 @@ impl Routes {
     /// Another neighbour of `from` that is nearer to `to` than `from` is, so that packets cannot come back (RFC 5286,
     /// section 3.1): the one with the least cost after [`next_hop`](Self::next_hop).
     pub fn other_hop(&mut self, from: usize, to: usize) -> Option<usize> {
-        let next = self.next_hop(from, to)?;
-        let costs = &self.towards[to].costs;
-        let others = self.neighbours[from].iter().map(|(at, hop)| (usize::from(*at), hop));
-        let nearer = others.filter(|(at, _)| *at != next && costs[*at] < costs[from]);
-        nearer.min_by_key(|(at, hop)| (costs[*at].saturating_add(**hop), *at)).map(|(at, _)| at)
+        self.next_hop(from, to)?;
+        let other = self.towards[to].other[from];
+        (other != NONE).then_some(usize::from(other))
     }
 
     /// The path from `from` to `to`; `None` if there is no route, or they are the same.
@@ -159,7 +159,16 @@ impl Routes {
                 }
             }
         }
-        Paths { next, costs }
+        let other = (0..next.len()).map(|from| self.other(from, next[from], &costs)).collect();
+        Paths { next, other, costs }
+    }
+
+    /// The nearest neighbour of a station that is nearer to the destination, but for its next hop.
+    fn other(&self, from: usize, next: u16, costs: &[u64]) -> u16 {
+        let cost = |at: u16| costs[usize::from(at)];
+        let nearer = |(at, _): &&(u16, u64)| *at != next && cost(*at) < costs[from];
+        let others = self.neighbours[from].iter().filter(nearer);
+        others.min_by_key(|(at, hop)| (cost(*at).saturating_add(*hop), *at)).map_or(NONE, |it| it.0)
     }
 
     /// The next hops of the stations that the tree leads to a destination: those above it and those below it.

@@ -12,7 +12,7 @@ pub(crate) const FILE: &str = "catalogue.opening";
 /// After this many, another one is hopeless.
 const ATTEMPTS_MAX: u64 = 3;
 
-/// Notes that an attempt begins; whether it is hopeless. Where nothing can be written, none is noted.
+/// Notes that an attempt begins, and returns whether it is hopeless. Where nothing can be written, none is noted.
 pub(super) fn begin(files: &dyn Files) -> bool {
     let Ok(file) = files.open(FILE).or_else(|_| files.create(FILE)) else { return false };
     let before = file.len().unwrap_or_default();

@@ -110,10 +110,9 @@ fn close_to_others(root: &Path) -> bool {
 
 /// Whether a file of this name belongs to the store, or to the daemon beside it.
 pub(super) fn is_ours(name: &str) -> bool {
-    let is_catalogue = name
-        .strip_prefix(CATALOGUE_FILE)
-        .is_some_and(|it| ["", ".corrupt", ".opening"].contains(&it));
-    let others = [LOCK, VERSION_FILE].into_iter().chain(BESIDE);
+    let is_catalogue =
+        name.strip_prefix(CATALOGUE_FILE).is_some_and(|it| ["", ".corrupt"].contains(&it));
+    let others = [LOCK, VERSION_FILE, attempts::FILE].into_iter().chain(BESIDE);
     is_catalogue || segment_of(name).is_some() || others.into_iter().any(|it| it == name)
 }
 

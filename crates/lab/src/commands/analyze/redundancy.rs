@@ -1,8 +1,8 @@
 //! `hearsay-lab analyze redundancy`: what schemes of chunking would save of the user's own content.
 //!
-//! *What this is:* the driver of `crate::redundancy`: files in, a table, JSON and pictures out. `input.rs` and `capture.rs`
-//! read, `findings.rs` is the result as JSON, `words.rs` its text, `pictures.rs` its figures. *What it never does:* hold more than a
-//! piece of a file besides the tables.
+//! *What this is:* the driver of `crate::redundancy`: files in, a table, JSON and pictures out. `input.rs` and
+//! `capture.rs` read, `findings.rs` is the result as JSON, `words.rs` its text, `pictures.rs` its figures. *What it never
+//! does:* hold more than a piece of a file besides what the analysis holds.
 
 mod capture;
 mod findings;
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use report::provenance::Provenance;
 
 use crate::cli::AnalyzeRedundancy;
-use crate::console;
 use crate::console::progress::Progress;
+use crate::console::{self, Summary, Wanted, deliver, writable};
 use crate::failure::Failure;
 use crate::origin::origin;
 use crate::redundancy::{Analysis, Disk, Full};
@@ -25,6 +25,7 @@ use findings::{Findings, Input};
 
 /// Reads the inputs in their order, and writes what each scheme would have saved.
 pub fn redundancy(args: &AnalyzeRedundancy) -> Result<(), Failure> {
+    writable::results(args.json.as_deref(), None, None)?;
     let mut analysis = Analysis::new(args.smallest, args.memory);
     let progress = Progress::new(args.quiet);
     let (mut inputs, mut errors) = (Vec::new(), Vec::new());
@@ -53,12 +54,14 @@ fn read(
     let files = input::files(path)?;
     let bar = progress.bytes(name.clone(), Some(files.iter().map(|it| it.bytes).sum()));
     let full = |full: Full| {
-        let needed = full.needed.next_power_of_two();
+        let (memory, needed) = (args.memory, full.needed.next_power_of_two());
+        let coarser = (args.smallest * 4).min(8192);
+        let or = match coarser > args.smallest {
+            true => format!(", or leave out small chunks with --smallest {coarser}"),
+            false => String::new(),
+        };
         Failure::refused(format!(
-            "{name}: the tables of names need more than {} bytes: give --memory {needed}, or leave out small \
-             chunks with --smallest {}",
-            args.memory,
-            (args.smallest * 4).min(8192)
+            "{name}: the tables of names need more than {memory} bytes: give --memory {needed}{or}"
         ))
     };
     let progress = |bytes: usize| bar.inc(bytes as u64);
@@ -90,18 +93,8 @@ fn write(args: &AnalyzeRedundancy, findings: &Findings) -> Result<(), Failure> {
             console::write(&path, &provenance.on_svg(&svg))?;
         }
     }
-    let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(&provenance.on(findings::SCHEMA, findings));
-        let json = json.map_err(Failure::failed)? + "\n";
-        if json_goes_to_stdout {
-            console::out(json.as_bytes())?;
-        } else {
-            console::write(path, &json)?;
-        }
-    }
-    if !args.quiet && !json_goes_to_stdout {
-        console::out(words::page(findings).as_bytes())?;
-    }
-    Ok(())
+    let json = serde_json::to_string_pretty(&provenance.on(findings::SCHEMA, findings));
+    let json = json.map_err(Failure::failed)? + "\n";
+    let summary = Summary { table: words::page(findings), json, html: String::new() };
+    deliver(Wanted { json: args.json.as_deref(), html: None, quiet: args.quiet }, &summary)
 }

@@ -57,16 +57,16 @@ impl Input {
 #[derive(Debug, Serialize)]
 pub struct Found {
     /// src, mrc, mrc-small, mrc-large or ours.
-    pub kind: &'static str,
+    pub kind: Kind,
     /// Children of a chunk, on average; only of trees.
     pub degree: Option<u32>,
     /// The average lengths of its chunks, the largest first.
     pub average_bytes: Vec<u32>,
     /// Share of the counted bytes that the receiver had.
     pub ideal_savings: Option<f64>,
-    /// The same, less the names of hits and misses.
+    /// The ideal savings less the names of hits and misses.
     pub real_savings: Option<f64>,
-    /// The same, less the names of hits only.
+    /// The ideal savings less the names of hits only.
     pub savings_without_names_of_misses: Option<f64>,
     /// Real savings of each counted input.
     pub real_savings_by_input: Vec<Option<f64>>,
@@ -105,7 +105,7 @@ pub struct Effective {
 }
 
 impl Findings {
-    /// Of each input, with the counts of all schemes for it.
+    /// The result for inputs, each with the counts of all schemes.
     pub fn new(
         schemes: &[Scheme],
         inputs: Vec<(Input, Vec<Counts>)>,
@@ -155,7 +155,7 @@ impl Found {
         };
         let all = || warm.iter().chain(counted);
         Self {
-            kind: scheme.kind.name(),
+            kind: scheme.kind,
             degree: scheme.degree,
             average_bytes: scheme.averages.clone(),
             ideal_savings: sum.ideal_savings(),
@@ -182,6 +182,11 @@ impl Found {
 
     /// Whether it has chunks of one level.
     pub fn is_src(&self) -> bool {
-        self.kind == Kind::Src.name()
+        self.kind == Kind::Src
+    }
+
+    /// Whether it is a tree with hits of its own: MRC-Small and MRC-Large have those of MRC.
+    pub fn has_own_hits(&self) -> bool {
+        matches!(self.kind, Kind::Mrc | Kind::Ours)
     }
 }

@@ -4,19 +4,15 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use wire::capture::records::Decoder;
+
 use crate::failure::Failure;
 
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
 
-/// First bytes of pcap, in either order and with either unit of time, and of pcapng.
-const CAPTURES: [[u8; 4]; 5] = [
-    [0xa1, 0xb2, 0xc3, 0xd4],
-    [0xd4, 0xc3, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0x3c, 0x4d],
-    [0x4d, 0x3c, 0xb2, 0xa1],
-    [0x0a, 0x0d, 0x0d, 0x0a],
-];
+/// Bytes at the beginning of a capture that show its format.
+const MAGIC: usize = 4;
 
 /// A file to read.
 #[derive(Debug)]
@@ -87,8 +83,9 @@ pub fn is_capture(files: &[Input]) -> Result<bool, Failure> {
     }
     let mut beginning = Vec::new();
     let file = File::open(path).map_err(refuse(path))?;
-    file.take(4).read_to_end(&mut beginning).map_err(refuse(path))?;
-    Ok(CAPTURES.iter().any(|magic| beginning == magic))
+    file.take(MAGIC as u64).read_to_end(&mut beginning).map_err(refuse(path))?;
+    let is_known = || Decoder::new().take(&mut &beginning[..]).is_ok();
+    Ok(beginning.len() == MAGIC && is_known())
 }
 
 fn refuse(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {

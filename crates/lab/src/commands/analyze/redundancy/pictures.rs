@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use report::{Chart, Curve, Mean, Row, Shares};
 
-use super::findings::{Findings, Found};
-use crate::redundancy::length;
+use super::findings::{Effective, Findings, Found};
+use crate::redundancy::{Kind, length};
 
 /// Names of files and their pictures.
 pub fn all(findings: &Findings) -> Vec<(&'static str, String)> {
@@ -67,7 +67,7 @@ const SHORT: u32 = 256;
 
 /// Figure 9: the share of each level in what a scheme saves.
 fn levels(findings: &Findings) -> String {
-    let shown: Vec<_> = findings.deepest().filter(|it| matches!(it.kind, "mrc" | "ours")).collect();
+    let shown: Vec<_> = findings.deepest().filter(|it| it.has_own_hits()).collect();
     let averages = shown.iter().flat_map(|it| &it.average_bytes).map(|&it| it.max(SHORT));
     let averages: BTreeSet<_> = averages.map(Reverse).collect();
     let row = |it: &&Found| {
@@ -90,11 +90,10 @@ fn levels(findings: &Findings) -> String {
     .svg()
 }
 
-/// Figure 10: SRC of three sizes, MRC, ours, and MRC without load shedding.
+/// Figure 10: SRC of some sizes, all trees but MRC-Large, ours, and MRC of degree 2 without load shedding.
 fn effective(findings: &Findings) -> String {
     let curve = |name: String, it: &Found, sheds: bool| {
-        let value =
-            |it: &super::findings::Effective| if sheds { it.shedding } else { it.not_shedding };
+        let value = |it: &Effective| if sheds { it.shedding } else { it.not_shedding };
         Curve {
             name,
             points: it.effective.iter().map(|it| (it.link_mbps, mean(value(it)))).collect(),
@@ -102,11 +101,11 @@ fn effective(findings: &Findings) -> String {
     };
     let is_shown =
         |it: &&Found| !it.is_src() || [32, 256, 1024, 8192, 65_536].contains(&it.smallest());
-    let shown = || findings.deepest().filter(is_shown).filter(|it| it.kind != "mrc-large");
+    let shown = || findings.deepest().filter(is_shown).filter(|it| it.kind != Kind::MrcLarge);
     let mut curves: Vec<_> = shown()
         .map(|it| curve(format!("{}, {}", it.family, length(it.smallest())), it, true))
         .collect();
-    let bare = findings.deepest().filter(|it| it.kind == "mrc" && it.degree == Some(2));
+    let bare = findings.deepest().filter(|it| it.kind == Kind::Mrc && it.degree == Some(2));
     curves.extend(bare.map(|it| curve(format!("{}, nothing shed", it.family), it, false)));
     Chart {
         label: "Effective bandwidth over the speed of the link".to_owned(),

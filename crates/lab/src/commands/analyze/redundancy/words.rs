@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::findings::{Effective, Findings, Found, Input};
+use super::findings::{Effective, Findings, Input};
 use crate::redundancy::length;
 
 const WHAT_IT_IS: &str = "\
@@ -63,9 +63,7 @@ fn savings(findings: &Findings) -> String {
 /// Figure 9.
 fn levels(findings: &Findings) -> String {
     let mut text = "ideal savings by level, in % of all bytes\n".to_owned();
-    // MRC-Small and MRC-Large have the hits of MRC.
-    let has_own = |it: &&Found| !it.is_src() && matches!(it.kind, "mrc" | "ours");
-    for it in findings.deepest().filter(has_own) {
+    for it in findings.deepest().filter(|it| it.has_own_hits()) {
         let level = |(&average, &share): (&u32, &f64)| {
             format!("{} {}", length(average), percent(Some(share)))
         };

@@ -130,7 +130,7 @@ fn hash(bytes: &[u8]) -> u64 {
         .iter()
         .rev()
         .enumerate()
-        .fold(0u64, |sum, (age, byte)| sum.wrapping_add(content::gear(*byte) << age))
+        .fold(0u64, |sum, (age, byte)| sum.wrapping_add(content::roll(0, *byte) << age))
 }
 
 fn name(bytes: &[u8]) -> ChunkName {
