@@ -111,7 +111,7 @@ impl Uplink {
             Histories::open(&place, (sent, received), key).map_err(|it| warn(&it)).ok()?;
         let (held, marks) = (histories.held(), histories.marks());
         let (work, results) = Work::start(histories).map_err(|it| warn(&it)).ok()?;
-        let near = NearConfig { far_key: far.key, access, held };
+        let near = NearConfig { far_key: far.key, access, held, scheme: None };
         let keys = PairKeys::new(&identity.seed, &entropy::bytes());
         let near = Near::new(near, keys, &entropy::bytes(), marks.into_iter());
         let state = State { near, work, clock: Clock::start(), far, connection: 0, is_over: false };

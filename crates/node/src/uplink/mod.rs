@@ -21,6 +21,7 @@ mod dictionary;
 mod far;
 mod features;
 pub(crate) mod fetch;
+mod halves;
 mod index;
 pub(crate) mod messages;
 mod near;

@@ -13,6 +13,7 @@ use super::pair::{Event, Pair, State};
 use super::report::PairReport;
 use super::sender::Sender;
 use super::session::{PairKeys, Refused, Session};
+use super::wanax::Published;
 use super::work::{Done, Job};
 use crate::access::{Access, is_local};
 use crate::input::{FetchError, FetchId, OriginInput};
@@ -47,6 +48,8 @@ pub struct NearConfig {
     pub access: Access,
     /// What is held of what this end sends, and of what it receives.
     pub held: (HistoryState, HistoryState),
+    /// The published scheme by which content crosses, in the place of the histories.
+    pub scheme: Option<Published>,
 }
 
 /// What happens to the near end.
@@ -128,8 +131,10 @@ impl Near {
         marks: impl Iterator<Item = Mark>,
     ) -> Self {
         let (out, within) = config.held;
+        let mut pair = Pair::new(Sender::new(UNITS_MAX, out, marks), within, chance);
+        pair.scheme = config.scheme;
         Self {
-            pair: Pair::new(Sender::new(UNITS_MAX, out, marks), within, chance),
+            pair,
             config,
             keys,
             flows: BTreeMap::new(),

@@ -5,12 +5,14 @@
 
 use super::RECORD_MAX;
 use super::control::{Reader, Speaker};
+use super::halves::{Inward, Outward};
 use super::messages::{Hello, Message, agreement};
-use super::receiver::{self, Broken, Receiver, WANTED_MAX};
+use super::receiver::{self, Broken, WANTED_MAX};
 use super::report::PairReport;
 use super::schedule::Rate;
 use super::sender::{Record, Sender};
 use super::session::{Came, PairKeys, Refused, Session};
+use super::wanax::{self, Published};
 use super::work::{Direction, Done, Job};
 use crate::crossed::Crossed;
 use crate::input::FetchError;
@@ -75,12 +77,14 @@ enum Owner {
 
 /// One connection, and what is left of it when the next begins.
 pub struct Pair {
-    pub sender: Sender,
-    pub receiver: Receiver,
+    pub sender: Outward,
+    pub receiver: Inward,
     pub rate: Rate,
     pub report: PairReport,
     /// The other end opens flows.
     pub is_far: bool,
+    /// By which published scheme content crosses. The near end's configuration says so, and its hello tells the far end.
+    pub scheme: Option<Published>,
     link: Option<Link>,
     /// What was received cannot be trusted: the histories must begin anew.
     is_spoiled: bool,
@@ -133,11 +137,12 @@ impl Pair {
         let mut hasher = blake3::Hasher::new_derive_key("hearsay 2026 epochs of an uplink's end");
         hasher.update(chance);
         Self {
-            sender,
-            receiver: Receiver::default(),
+            sender: Outward::new(sender),
+            receiver: Inward::default(),
             rate: Rate::default(),
             report: PairReport::default(),
             is_far: false,
+            scheme: None,
             link: None,
             is_spoiled: false,
             chance: hasher.finalize_xof(),
@@ -201,6 +206,13 @@ impl Pair {
         self.events.push_back(Event::Down(why));
     }
 
+    /// The other end broke the protocol.
+    fn spoil(&mut self) {
+        // A published scheme checks all by names, and leaves the histories alone.
+        self.is_spoiled |= self.scheme.is_none();
+        self.close(None);
+    }
+
     /// Whether bytes may be received now.
     pub fn may_receive(&self) -> bool {
         let has_room = |link: &Link| link.session.waiting() < INBOX_MAX;
@@ -234,8 +246,7 @@ impl Pair {
                 Came::Broken => return self.close(None),
                 Came::Record(record) => {
                     if self.record(now, &record).is_err() {
-                        self.is_spoiled = true;
-                        return self.close(None);
+                        return self.spoil();
                     }
                 }
             }
@@ -286,6 +297,12 @@ impl Pair {
         }
         match message {
             Message::Batch(batch) => self.receiver.batch(batch)?,
+            Message::Root { flow, length, listing, payload } => {
+                self.receiver.root(flow, [length, listing, payload])?;
+            }
+            Message::Chunks(lengths) => self.receiver.chunks(lengths)?,
+            Message::Acknowledge(payload) => self.sender.acknowledged(payload),
+            Message::Request(payload, names) => self.sender.requested(payload, &names)?,
             Message::Finish(flow, result) => self.receiver.finish(flow, result),
             Message::Credit(flow, bytes) => self.sender.credit(flow, bytes),
             Message::Want(positions) => {
@@ -345,7 +362,7 @@ impl Pair {
         if self.is_spoiled {
             within = HistoryState::default();
         }
-        let own = Hello { out, within, fresh, scheme: None };
+        let own = Hello { out, within, fresh, scheme: self.scheme };
         let Some(link) = &mut self.link else { return };
         let before = std::mem::replace(&mut link.stage, Stage::Greeting(own));
         link.queue.push_front(Message::Hello(own));
@@ -360,6 +377,12 @@ impl Pair {
         let within = agreement(theirs.out, own.within);
         let floor = own.out.first.max(theirs.within.first);
         let ends = [out, within];
+        if self.is_far {
+            self.scheme = theirs.scheme;
+        }
+        if let Some(scheme) = self.scheme {
+            self.job(Owner::Pair, Job::Published(wanax::Job::Begin(scheme)));
+        }
         if let Some(link) = &mut self.link {
             link.stage = Stage::Agreeing { ends, floor, left: 2 };
         }
@@ -377,8 +400,8 @@ impl Pair {
         if *left > 0 {
             return;
         }
-        self.sender.begin(*out, *floor);
-        self.receiver.begin(within.unwrap_or(0));
+        self.sender.begin(*out, *floor, self.scheme);
+        self.receiver.begin(within.unwrap_or(0), self.scheme);
         link.stage = Stage::Up;
         self.is_spoiled = false;
         self.report.is_up = true;
@@ -396,9 +419,7 @@ impl Pair {
     pub fn done(&mut self, now: Instant, number: u64, done: Done, keys: &mut PairKeys) {
         let Some(owner) = self.owners.remove(&number) else { return };
         match (owner, done) {
-            (Owner::Sender, Done::Packed(payload, coding)) => {
-                self.sender.packed(number, payload, coding);
-            }
+            (Owner::Sender, done) => self.sender.done(number, done),
             (Owner::Receiver(job), done) => {
                 if let Done::Unpacked(first) = done
                     && first != self.within_first
@@ -408,13 +429,14 @@ impl Pair {
                     self.beat(now);
                 }
                 if self.receiver.done(job, done).is_err() {
-                    self.is_spoiled = true;
-                    return self.close(None);
+                    return self.spoil();
                 }
                 self.take_receiver_events();
             }
             (Owner::Pair, Done::Looked(out, within)) => self.looked(out, within),
             (Owner::Pair, Done::Agreed(..)) => self.agreed(),
+            // Whoever drives this end has no cache: it cannot do what was asked of it.
+            (Owner::Pair, Done::Published(wanax::Done::False)) => return self.close(None),
             (Owner::Pair, Done::Supplied(position, bytes)) => {
                 let bytes = bytes.map(Vec::from).unwrap_or_default();
                 self.say(Message::Unit(position, bytes));
@@ -471,7 +493,7 @@ impl Pair {
         if self.events.is_empty() && self.state() == State::Up {
             for (flow, job) in self.sender.prepare(now, &self.rate) {
                 let number = self.job(Owner::Sender, job);
-                self.sender.is_packing(number, flow);
+                self.sender.is_working(number, flow);
             }
             self.take_receiver_events();
         }
@@ -589,11 +611,19 @@ impl Pair {
 
     /// All counters.
     pub fn report(&self) -> PairReport {
+        let (ours, published) = (&self.sender.ours, &self.sender.published);
+        let chunks = self.receiver.published.counts;
         PairReport {
-            units_wanted: self.receiver.wanted,
-            sent_as_references: self.sender.as_references,
-            sent_as_differences: self.sender.as_differences,
-            sent_as_new: self.sender.as_new,
+            units_wanted: self.receiver.ours.wanted,
+            sent_as_references: ours.as_references + published.as_references,
+            sent_as_differences: ours.as_differences,
+            sent_as_new: ours.as_new + published.as_new,
+            sent_names_bytes: published.name_bytes,
+            hints_wrong: self.receiver.published.wrong_hints,
+            chunk_reads: chunks.reads,
+            chunk_writes: chunks.writes,
+            chunk_written_bytes: chunks.written,
+            chunk_entries: chunks.entries,
             ..self.report
         }
     }

@@ -9,6 +9,7 @@ mod histories;
 mod hostile;
 mod hostile_near;
 mod net;
+mod published;
 mod rogue;
 mod savings;
 mod strangers;

@@ -86,7 +86,8 @@ impl AgainstNear {
     pub fn dialled(far_key: u8) -> Self {
         let worker = worker();
         let access = Access::default();
-        let config = NearConfig { far_key: keys(far_key).key(), access, held: worker.held() };
+        let config =
+            NearConfig { far_key: keys(far_key).key(), access, held: worker.held(), scheme: None };
         let mut it = Self {
             now: Instant::from_nanos(1),
             near: Near::new(config, keys(1), &[3; 32], std::iter::empty()),

@@ -67,8 +67,12 @@ impl Pair {
     /// The near end of a machine with this seed.
     pub fn new(far: FarPlace, seed: u64) -> Self {
         let worker = worker(seed);
-        let config =
-            NearConfig { far_key: far.key, access: Access::default(), held: worker.held() };
+        let config = NearConfig {
+            far_key: far.key,
+            access: Access::default(),
+            held: worker.held(),
+            scheme: None,
+        };
         let near = Near::new(config, keys(seed), &chance(seed), worker.marks().into_iter());
         Self { near, worker, to: far.to, line: None }
     }

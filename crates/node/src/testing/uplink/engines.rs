@@ -29,8 +29,12 @@ fn worker() -> Worker<MemoryUnits> {
 }
 
 fn near_end(worker: &Worker<MemoryUnits>) -> Near {
-    let config =
-        NearConfig { far_key: keys(2).key(), access: Access::default(), held: worker.held() };
+    let config = NearConfig {
+        far_key: keys(2).key(),
+        access: Access::default(),
+        held: worker.held(),
+        scheme: None,
+    };
     Near::new(config, keys(1), &[3; 32], std::iter::empty())
 }
 
@@ -40,6 +44,7 @@ pub fn handshake<'a>(pieces: impl Iterator<Item = &'a [u8]>, far: PairKeys) {
         far_key: far.key(),
         access: Access::default(),
         held: (HistoryState::default(), HistoryState::default()),
+        scheme: None,
     };
     let mut near = Near::new(config, keys(1), &[3; 32], std::iter::empty());
     near.handle_input(NOW, NearInput::Connected);

@@ -32,7 +32,6 @@ mod tests;
 
 pub use assemble::Parts;
 pub use cache::Cache;
-pub use hints::STALE;
 pub use listing::{Entry, Listing};
 pub use published::{Kind, Published, Unpublished};
 

@@ -11,7 +11,8 @@ use crate::crossed::Crossed;
 use crate::hasher::Map;
 use crate::input::FetchError;
 use crate::uplink::messages::Message;
-use crate::uplink::receiver::Broken;
+use crate::uplink::receiver::{Broken, Event};
+use crate::uplink::work::Job as Work;
 use crate::uplink::{FLOWS_MAX, UNIT_MAX};
 use bytes::{Bytes, BytesMut};
 use std::collections::{BTreeMap, VecDeque};
@@ -24,21 +25,6 @@ const JOBS_MAX: usize = 16;
 const HELD_MAX: usize = 32 * 1024 * 1024;
 /// Roots that are not acknowledged at most: each takes something besides its bytes.
 const ROOTS_MAX: usize = 64 * 1024;
-
-/// What the receiver tells the engine.
-#[derive(Debug)]
-pub enum Event {
-    /// Content of a flow, within its credit.
-    Content(u64, Bytes),
-    /// How content of a flow crossed that will be passed on.
-    Crossed(u64, Crossed),
-    /// All of a flow's content was passed on.
-    End(u64, Result<(), FetchError>),
-    /// Say this to the other end.
-    Say(Message),
-    /// Do this; the result comes with the same number to [`Receiver::done`].
-    Work(u64, Job),
-}
 
 /// R of a pair's end.
 #[derive(Default)]
@@ -162,20 +148,19 @@ impl Receiver {
         self.works.len() >= JOBS_MAX
     }
 
-    /// A root's header has come.
-    pub fn root(&mut self, id: u64, length: u32, listing: u32, payload: u32) -> Result<(), Broken> {
-        let (length, payload) = (length as usize, payload as usize);
+    /// A root's header has come: the lengths of its content, of its list, of its payload.
+    pub fn root(&mut self, id: u64, lengths: [u32; 3]) -> Result<(), Broken> {
+        let [length, listing, payload] = lengths.map(|length| length as usize);
         let cost = length + payload;
         self.unacked += cost;
-        let is_sound =
-            (1..=ROOT_MAX).contains(&length) && (1..=payload).contains(&(listing as usize));
+        let is_sound = (1..=ROOT_MAX).contains(&length) && (1..=payload).contains(&listing);
         let fits = self.unacked <= UNACKED_MAX && self.roots.len() < ROOTS_MAX;
         if !is_sound || !fits || payload > PAYLOAD_MAX {
             return Err(Broken);
         }
         let number = self.payloads;
         self.payloads += 1;
-        let what = What::Root(listing as usize);
+        let what = What::Root(listing);
         self.arriving.insert(number, Arriving { what, left: payload, payload: BytesMut::new() });
         let waiting = Waiting { flow: id, length, cost, parts: None, lacks: BTreeMap::new() };
         self.roots.insert(number, waiting);
@@ -292,7 +277,7 @@ impl Receiver {
     fn start(&mut self, number: u64, parts: Parts) {
         self.jobs += 1;
         self.works.insert(self.jobs, number);
-        self.events.push_back(Event::Work(self.jobs, Job::Assemble(parts)));
+        self.events.push_back(Event::Work(self.jobs, Work::Published(Job::Assemble(parts))));
     }
 
     /// A job was done.

@@ -80,6 +80,7 @@ struct Supply {
 }
 
 /// S of a pair's end.
+#[derive(Default)]
 pub struct Sender {
     averages: Vec<u32>,
     flows: BTreeMap<u64, Flow>,
@@ -106,27 +107,13 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender of this scheme.
-    pub fn new(scheme: Published) -> Self {
-        Self {
-            averages: scheme.averages(),
-            flows: BTreeMap::new(),
-            shares: Shares::default(),
-            listing: BTreeMap::new(),
-            kept: BTreeMap::new(),
-            unacked: 0,
-            unsent: 0,
-            payloads: 0,
-            due: VecDeque::new(),
-            supplies: VecDeque::new(),
-            supply_bytes: 0,
-            as_references: 0,
-            as_new: 0,
-            name_bytes: 0,
-        }
+    /// A connection of this scheme begins.
+    pub fn begin(&mut self, scheme: Published) {
+        self.drop_flows();
+        self.averages = scheme.averages();
     }
 
-    /// The connection has ended, or another begins: nothing is on its way.
+    /// The connection has ended: nothing is on its way.
     pub fn drop_flows(&mut self) {
         self.flows.clear();
         self.listing.clear();

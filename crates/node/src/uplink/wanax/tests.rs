@@ -115,7 +115,7 @@ fn a_stale_hint_does_not_count() {
     let mut ends = Ends::new("mrc-8-128".parse().unwrap(), 64 << 20, 1 << 20);
     let content = noise(8, 300_000);
     ends.cross(&content);
-    ends.now = ends.now + super::STALE;
+    ends.now = ends.now + super::hints::STALE;
     let before = ends.sent()[1];
     assert!(ends.cross(&content) == content);
     assert_eq!(ends.sent()[1] - before, 300_000);

@@ -3,9 +3,9 @@
 use crate::input::FetchError;
 use crate::uplink::codec::Fields;
 use crate::uplink::messages::{self, Context, Message};
-use crate::uplink::receiver::Broken;
+use crate::uplink::receiver::{Broken, Event};
 use crate::uplink::sender::Record;
-use crate::uplink::wanax::receiver::{Event, Receiver};
+use crate::uplink::wanax::receiver::Receiver;
 use crate::uplink::wanax::sender::Sender;
 use crate::uplink::wanax::{Cache, Job, Published};
 use bytes::Bytes;
@@ -47,9 +47,11 @@ fn cache(scheme: Published, bytes: u64, entries_max: usize) -> Cache {
 impl Ends {
     /// Ends whose logs have this many bytes, and whose tables have this many entries.
     pub fn new(scheme: Published, bytes: u64, entries_max: usize) -> Self {
+        let mut sender = Sender::default();
+        sender.begin(scheme);
         Self {
             now: Instant::from_nanos(1),
-            sender: Sender::new(scheme),
+            sender,
             s_cache: cache(scheme, bytes, entries_max),
             receiver: Receiver::default(),
             r_cache: cache(scheme, bytes, entries_max),
@@ -166,7 +168,7 @@ impl Ends {
     pub fn tell_receiver(&mut self, message: Message) -> Result<(), Broken> {
         match message {
             Message::Root { flow, length, listing, payload } => {
-                self.receiver.root(flow, length, listing, payload)?;
+                self.receiver.root(flow, [length, listing, payload])?;
             }
             Message::Chunks(lengths) => self.receiver.chunks(lengths)?,
             Message::Finish(flow, result) => self.receiver.finish(flow, result),
@@ -195,6 +197,7 @@ impl Ends {
                     self.up.push_back(encoded);
                 }
                 Event::Work(number, job) => {
+                    let crate::uplink::Job::Published(job) = job else { panic!("{job:?}") };
                     let done = self.r_cache.work(job);
                     self.receiver.done(number, done)?;
                 }
