@@ -31,7 +31,7 @@ mod report;
 mod schedule;
 mod sender;
 pub(crate) mod session;
-mod wanax;
+pub(crate) mod wanax;
 mod work;
 
 pub use far::{Far, FarConfig, FarInput, FarOutput};

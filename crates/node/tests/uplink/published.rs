@@ -2,8 +2,9 @@
 
 use crate::bytes::{edited, noise, page};
 use crate::net::{Link, Net};
+use crate::rogue::{AgainstNear, literals};
 use bytes::Bytes;
-use node::uplink::NearInput;
+use node::uplink::{Message, NearInput};
 use node::{FetchError, FetchId};
 use std::time::Duration;
 
@@ -195,4 +196,37 @@ fn a_far_end_that_falls_silent_is_noticed_within_five_seconds() {
     net.until(|net| net.answers[&begun].end.is_some());
     assert!(net.now.since(cut) <= Duration::from_millis(5100), "{:?}", net.now.since(cut));
     assert_eq!(net.answers[&begun].end, Some(Err(FetchError::Truncated)));
+}
+
+#[test]
+fn messages_of_another_scheme_end_the_connection() {
+    let root = Message::Root { flow: 1, length: 40, listing: 21, payload: 61 };
+    let request = Message::Request(0, vec![[1; 20]]);
+    for message in [root, request, Message::Chunks(vec![0])] {
+        let mut rogue = AgainstNear::with_requests(1..2);
+        rogue.say(std::slice::from_ref(&message));
+        assert!(rogue.is_broken(), "{message:?}");
+    }
+    let batch = Message::Batch(literals(1, 0, &[&[1; 40]]).0);
+    for message in [batch, Message::Unit(0, vec![1])] {
+        let mut rogue = AgainstNear::published("mrc-8-128");
+        rogue.get(1, u64::MAX / 4);
+        rogue.say(std::slice::from_ref(&message));
+        assert!(rogue.is_broken(), "{message:?}");
+    }
+}
+
+#[test]
+fn what_a_rogue_says_is_checked_by_its_name() {
+    let chunk = noise(1, 100);
+    let name: [u8; 20] = content::name(&chunk).as_bytes()[..20].try_into().unwrap();
+    for (content, is_true) in [(chunk.clone(), true), (noise(2, 100), false)] {
+        let mut rogue = AgainstNear::published("mrc-8-128");
+        rogue.get(1, u64::MAX / 4);
+        let payload = [&name[..], &[0xc9, 0x01], &content].concat();
+        let root = Message::Root { flow: 1, length: 100, listing: 22, payload: 122 };
+        rogue.say_with(&[crate::rogue::head(1), root], &[(1, &payload)]);
+        assert_eq!(rogue.is_broken(), !is_true);
+        assert_eq!(rogue.answers[&1].body == chunk, is_true);
+    }
 }

@@ -107,8 +107,10 @@ impl Cache {
         result.ok()
     }
 
-    /// Forgets what is stored, for tests that lose it.
+    /// Forgets all.
+    #[cfg(test)]
     pub fn lose(&mut self) {
+        self.hints = Hints::new(self.entries_max);
         self.index = Index::new(self.entries_max);
     }
 }

@@ -206,6 +206,7 @@ impl Sender {
     }
 
     /// What roots take at R that are listed and not acknowledged, in bytes.
+    #[cfg(test)]
     pub fn unacked(&self) -> usize {
         self.unacked
     }

@@ -21,6 +21,9 @@ pub struct Passed {
     pub end: Option<Result<(), FetchError>>,
 }
 
+/// A record's messages, and its parts of payloads.
+type Encoded = (Vec<u8>, Vec<(u64, Bytes)>);
+
 /// Both ends. Nothing happens by itself.
 pub struct Ends {
     pub now: Instant,
@@ -32,7 +35,7 @@ pub struct Ends {
     jobs: u64,
     pub passed: BTreeMap<u64, Passed>,
     /// Records on their way to R, encoded, and messages on their way to S.
-    down: VecDeque<(Vec<u8>, Vec<(u64, Bytes)>)>,
+    down: VecDeque<Encoded>,
     up: VecDeque<Vec<u8>>,
     contexts: [Context; 4],
 }

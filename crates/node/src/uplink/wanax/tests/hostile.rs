@@ -13,9 +13,12 @@ fn name(bytes: &[u8]) -> [u8; 20] {
     blake3::hash(bytes).as_bytes()[..20].try_into().unwrap()
 }
 
+/// A chunk's name, its length, and its content if that crosses.
+type Chunk<'c> = ([u8; 20], u32, Option<&'c [u8]>);
+
 /// The header and the payload of a root of these chunks; those with content cross with it.
-fn root(flow: u64, chunks: &[([u8; 20], u32, Option<&[u8]>)]) -> (Message, Vec<u8>) {
-    let entry = |(name, length, content): &([u8; 20], u32, Option<&[u8]>)| Entry {
+fn root(flow: u64, chunks: &[Chunk<'_>]) -> (Message, Vec<u8>) {
+    let entry = |(name, length, content): &Chunk<'_>| Entry {
         name: *name,
         length: *length,
         is_missing: content.is_some(),
