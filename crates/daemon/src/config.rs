@@ -28,6 +28,7 @@ mod mesh;
 mod mirror;
 mod overhear;
 mod problem;
+mod published;
 mod size;
 mod span;
 mod uplink;
@@ -248,7 +249,7 @@ impl Config {
         self.access.check(&mut wrong);
         self.mesh.check(&mut wrong);
         self.overhear.check(&self.mesh, &mut wrong);
-        self.experiment.check(&self.mesh, &self.overhear, &mut wrong);
+        self.experiment.check(&self.mesh, &self.overhear, &self.uplink, &mut wrong);
         wrong
     }
 

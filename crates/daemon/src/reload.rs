@@ -46,7 +46,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 43] = [
+const KEYS: [Key; 44] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -90,6 +90,7 @@ const KEYS: [Key; 43] = [
     fixed!("[experiment] locate", experiment.search.locating),
     fixed!("[experiment] search-timeout", experiment.search.timeout),
     fixed!("[experiment] squares", experiment.squares),
+    fixed!("[experiment] uplink", experiment.uplink),
 ];
 
 /// The names of the settings that a reload found changed.

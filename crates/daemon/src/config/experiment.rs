@@ -7,11 +7,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use content::Profile;
+use node::uplink::Published;
 use node::{Locating, SearchConfig, SearchTimeout, Squares, overhear};
 use toml::Spanned;
 use wire::{Paper, Scheme, Selection};
 
-use super::{ConfigError, Mesh, Overhear, Reader, file};
+use super::{ConfigError, Mesh, Overhear, Reader, Uplink, file, published};
 
 /// The deviations; by default none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +27,15 @@ pub struct Experiment {
     pub search: SearchConfig,
     /// In which square of the map each router is, for the schemes that hash names to routers.
     pub squares: Squares,
+    /// By which published scheme content crosses the uplink's pair; `None`: by its history.
+    pub uplink: Option<Published>,
 }
 
 impl Default for Experiment {
     fn default() -> Self {
         let (overhear, search) = (overhear::Options::default(), SearchConfig::default());
         let squares = Squares::default();
-        Self { paper: None, units: Profile::DEFAULT, overhear, search, squares }
+        Self { paper: None, units: Profile::DEFAULT, overhear, search, squares, uplink: None }
     }
 }
 
@@ -75,6 +78,9 @@ impl fmt::Display for Experiment {
         if !self.squares.is_empty() {
             write!(f, "squares of {} routers, ", self.squares.len())?;
         }
+        if let Some(scheme) = self.uplink {
+            write!(f, "uplink {scheme}, ")?;
+        }
         f.write_str("for comparisons only")
     }
 }
@@ -105,7 +111,14 @@ impl Experiment {
         self.paper.and_then(Paper::scheme)
     }
 
-    pub(super) fn check(&self, mesh: &Mesh, overhear: &Overhear, wrong: &mut ConfigError) {
+    pub(super) fn check(
+        &self,
+        mesh: &Mesh,
+        overhear: &Overhear,
+        uplink: &Uplink,
+        wrong: &mut ConfigError,
+    ) {
+        published::check(self.uplink, uplink, wrong);
         if mesh.selection.hashes() && self.squares.is_empty() {
             let text = "it hashes names to routers of one square: give [experiment] `squares`";
             wrong.add("[mesh] scheme", format!("\"{}\": {text}", mesh.selection));
@@ -131,8 +144,10 @@ impl Experiment {
 }
 
 impl Reader<'_> {
-    pub(super) fn experiment(&mut self, file: file::Experiment) -> Experiment {
+    pub(super) fn experiment(&mut self, mut file: file::Experiment) -> Experiment {
         let squares = self.squares(&file.squares);
+        let keys = published::Keys::take(&mut file);
+        let uplink = self.published(&keys, None);
         let paper = file.paper.and_then(|text| self.paper(&text));
         let mut read = Variants { reader: self, paper };
         Experiment {
@@ -149,6 +164,7 @@ impl Reader<'_> {
                 timeout: read.timeout(file.search_timeout),
             },
             squares,
+            uplink,
         }
     }
 

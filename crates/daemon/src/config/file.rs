@@ -129,6 +129,9 @@ pub struct Experiment {
     #[serde(rename = "search-timeout")]
     pub search_timeout: Option<Spanned<String>>,
     pub squares: Vec<Spanned<String>>,
+    pub uplink: Option<Spanned<String>>,
+    pub degree: Option<Spanned<u32>>,
+    pub smallest: Option<Spanned<Size>>,
 }
 
 const TOP: [&str; 16] = [
@@ -153,7 +156,7 @@ const TOP: [&str; 16] = [
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
-const EXPERIMENT: [&str; 9] = [
+const EXPERIMENT: [&str; 12] = [
     "paper",
     "units",
     "streams",
@@ -163,6 +166,9 @@ const EXPERIMENT: [&str; 9] = [
     "locate",
     "search-timeout",
     "squares",
+    "uplink",
+    "degree",
+    "smallest",
 ];
 
 /// Every key, by table; the keys of the first entry are outside any table.
