@@ -12,7 +12,7 @@ use node::{Locating, SearchConfig, SearchTimeout, Squares, overhear};
 use toml::Spanned;
 use wire::{Paper, Scheme, Selection};
 
-use super::{ConfigError, Mesh, Overhear, Reader, Uplink, file, published};
+use super::{Config, ConfigError, Reader, file, published};
 
 /// The deviations; by default none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +29,26 @@ pub struct Experiment {
     pub squares: Squares,
     /// By which published scheme content crosses the uplink's pair; `None`: by its history.
     pub uplink: Option<Published>,
+    /// What becomes of intercepted HTTP.
+    pub http: Http,
+}
+
+/// What becomes of intercepted HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Http {
+    /// It is parsed, and served from the store.
+    #[default]
+    Cached,
+    /// It goes by the far end as any TCP connection, without a cache (Wanax §5).
+    Bypass,
 }
 
 impl Default for Experiment {
     fn default() -> Self {
         let (overhear, search) = (overhear::Options::default(), SearchConfig::default());
         let squares = Squares::default();
-        Self { paper: None, units: Profile::DEFAULT, overhear, search, squares, uplink: None }
+        let (paper, units, http) = (None, Profile::DEFAULT, Http::Cached);
+        Self { paper, units, overhear, search, squares, uplink: None, http }
     }
 }
 
@@ -52,6 +65,9 @@ const CANCEL: [(&str, bool); 2] = [("on", true), ("off", false)];
 const LOCATE: [(&str, Locating); 2] =
     [("ours", Locating::Ours), ("paper", Locating::Paper { refresh: Locating::REFRESH })];
 
+/// Whether intercepted HTTP is served from the store, or goes by the far end as any TCP connection.
+const HTTP: [(&str, Http); 2] = [("cached", Http::Cached), ("bypass", Http::Bypass)];
+
 /// The most routers with a square.
 const SQUARES_MAX: usize = 1024;
 
@@ -66,6 +82,7 @@ impl fmt::Display for Experiment {
             ("heads", word(&HEADS, &overhear.guesses_heads)),
             ("cancel", word(&CANCEL, &overhear.cancels)),
             ("locate", word(&LOCATE, &self.search.locating)),
+            ("http", word(&HTTP, &self.http)),
         ];
         if let Some(paper) = self.paper {
             write!(f, "paper {paper}, ")?;
@@ -111,14 +128,13 @@ impl Experiment {
         self.paper.and_then(Paper::scheme)
     }
 
-    pub(super) fn check(
-        &self,
-        mesh: &Mesh,
-        overhear: &Overhear,
-        uplink: &Uplink,
-        wrong: &mut ConfigError,
-    ) {
-        published::check(self.uplink, uplink, wrong);
+    pub(super) fn check(&self, config: &Config, wrong: &mut ConfigError) {
+        let (mesh, overhear) = (&config.mesh, &config.overhear);
+        published::check(self.uplink, &config.uplink, wrong);
+        if self.http == Http::Bypass && config.uplink.far.is_none() {
+            let text = "\"bypass\": HTTP goes by the far end then: give [uplink] `far`";
+            wrong.add("[experiment] http", text);
+        }
         if mesh.selection.hashes() && self.squares.is_empty() {
             let text = "it hashes names to routers of one square: give [experiment] `squares`";
             wrong.add("[mesh] scheme", format!("\"{}\": {text}", mesh.selection));
@@ -163,6 +179,7 @@ impl Reader<'_> {
                 locating: read.variant("locate", file.locate, &LOCATE),
                 timeout: read.timeout(file.search_timeout),
             },
+            http: read.variant("http", file.http, &HTTP),
             squares,
             uplink,
         }
@@ -257,6 +274,7 @@ impl Variants<'_, '_> {
 mod tests {
     use super::super::tests::{complaint, load};
     use super::*;
+    use host::intercept::FlowPorts;
     use std::time::Duration;
 
     #[test]
@@ -283,6 +301,11 @@ mod tests {
         assert_eq!(adaptive.experiment.search.timeout, SearchTimeout::Adaptive);
         let line = "experiment search-timeout adaptive, for comparisons only\n";
         assert!(adaptive.to_string().contains(line), "{adaptive}");
+        let far = format!("[uplink]\nfar = \"far.example.org\"\nfar-key = \"{}\"", "00".repeat(32));
+        let bypass = of(&format!("http = \"bypass\"\n{far}"));
+        assert_eq!(bypass.experiment.http, Http::Bypass);
+        assert_eq!(bypass.intercept.flows, FlowPorts::Only(vec![80]));
+        assert!(bypass.intercept.ports.is_empty());
         let dropped = of("halves = \"dropped\"");
         assert!(!dropped.experiment.overhear.repairs);
         let line = "experiment halves dropped, for comparisons only\n";

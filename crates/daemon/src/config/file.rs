@@ -5,6 +5,7 @@ use strsim::osa_distance;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::intercept::Ports;
 use super::problem::ConfigError;
 use super::size::Size;
 
@@ -56,7 +57,8 @@ pub struct Access {
 pub struct Intercept {
     pub interfaces: Option<Vec<String>>,
     pub port: Option<u16>,
-    pub ports: Option<Vec<u16>>,
+    pub ports: Option<Ports>,
+    pub http: Vec<u16>,
 }
 
 /// Table `[mirror]`.
@@ -132,6 +134,7 @@ pub struct Experiment {
     pub uplink: Option<Spanned<String>>,
     pub degree: Option<Spanned<u32>>,
     pub smallest: Option<Spanned<Size>>,
+    pub http: Option<Spanned<String>>,
 }
 
 const TOP: [&str; 16] = [
@@ -156,7 +159,7 @@ const TOP: [&str; 16] = [
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
-const EXPERIMENT: [&str; 12] = [
+const EXPERIMENT: [&str; 13] = [
     "paper",
     "units",
     "streams",
@@ -169,6 +172,7 @@ const EXPERIMENT: [&str; 12] = [
     "uplink",
     "degree",
     "smallest",
+    "http",
 ];
 
 /// Every key, by table; the keys of the first entry are outside any table.
@@ -176,7 +180,7 @@ pub const KEYS: [(&str, &[&str]); 11] = [
     ("", &TOP),
     ("store", &["path", "size", "policy", "object-max"]),
     ("access", &["out", "private", "ports"]),
-    ("intercept", &["interfaces", "port", "ports"]),
+    ("intercept", &["interfaces", "port", "ports", "http"]),
     ("mirror", &["listen", "allow"]),
     ("mesh", &MESH),
     ("overhear", &["mode", "interface", "memory"]),
@@ -296,7 +300,7 @@ mod tests {
         );
         assert_eq!(
             complaint("[intercept]\nwombat = 1"),
-            "h.toml:2: unknown key `wombat` in [intercept]: known here: interfaces, port, ports"
+            "h.toml:2: unknown key `wombat` in [intercept]: known here: interfaces, port, ports, http"
         );
         assert!(complaint("[stroe]\npath = 1").ends_with("did you mean `store`?"));
     }

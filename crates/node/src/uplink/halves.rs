@@ -7,6 +7,7 @@ use super::messages::{Batch, Message};
 use super::receiver::{Broken, Event, Receiver};
 use super::schedule::Rate;
 use super::sender::{Record, Sender};
+use super::tcp::Kind;
 use super::wanax::{self, ChunkName, Published};
 use super::work::{Done, Job};
 use crate::input::FetchError;
@@ -64,11 +65,11 @@ impl Outward {
         self.ours.raise_floor(floor);
     }
 
-    /// A flow begins, for this client. `url` is a hash of the URL, or zero.
-    pub fn open(&mut self, now: Instant, flow: u64, client: u64, url: u64) {
+    /// A flow begins, for this client. `url` is a hash of the URL, or of the server of a TCP flow, or zero.
+    pub fn open(&mut self, now: Instant, flow: u64, client: u64, kind: Kind, url: u64) {
         match self.is_published {
-            true => self.published.open(now, flow, client),
-            false => self.ours.open(now, flow, client, url),
+            true => self.published.open(now, flow, client, kind),
+            false => self.ours.open(now, flow, client, kind, url),
         }
     }
 
@@ -197,8 +198,17 @@ impl Inward {
     }
 
     /// A flow begins.
-    pub fn open(&mut self, flow: u64) -> bool {
-        either!(self.open(flow))
+    pub fn open(&mut self, flow: u64) {
+        either!(self.open(flow));
+    }
+
+    /// A TCP flow begins.
+    pub fn open_tcp(&mut self, flow: u64) {
+        match self.is_published {
+            // All flows have the same window.
+            true => self.published.open(flow),
+            false => self.ours.open_tcp(flow),
+        }
     }
 
     /// This many more bytes of a flow may be passed on.
@@ -224,6 +234,16 @@ impl Inward {
     /// A header has come.
     pub fn batch(&mut self, batch: Batch) -> Result<(), Broken> {
         if self.is_published { Err(Broken) } else { self.ours.batch(batch) }
+    }
+
+    /// A few uncut bytes have come.
+    pub fn piece(&mut self, flow: u64, bytes: Bytes) -> Result<(), Broken> {
+        if self.is_published { Err(Broken) } else { self.ours.piece(flow, bytes) }
+    }
+
+    /// Uncut bytes come as the next payload.
+    pub fn raw(&mut self, flow: u64, length: u32) -> Result<(), Broken> {
+        if self.is_published { Err(Broken) } else { self.ours.raw(flow, length) }
     }
 
     /// A unit that was wanted has come.

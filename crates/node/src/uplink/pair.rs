@@ -3,20 +3,24 @@
 //! *In:* bytes of the connection, results of jobs, time. *Out:* jobs, messages and content for the engine that
 //! owns it, records. A connection is up once both histories agree; until then nothing of a flow crosses.
 
+mod agree;
+mod link;
+
 use super::RECORD_MAX;
-use super::control::{Reader, Speaker};
 use super::halves::{Inward, Outward};
-use super::messages::{Hello, Message, agreement};
+use super::messages::Message;
 use super::receiver::{self, Broken, WANTED_MAX};
 use super::report::PairReport;
 use super::schedule::Rate;
 use super::sender::{Record, Sender};
 use super::session::{Came, PairKeys, Refused, Session};
+use super::tcp::Reach;
 use super::wanax::{self, Published};
-use super::work::{Direction, Done, Job};
+use super::work::{Done, Job};
 use crate::crossed::Crossed;
 use crate::input::FetchError;
 use bytes::Bytes;
+use link::{Link, Stage};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use store::HistoryState;
@@ -55,7 +59,7 @@ pub enum Event {
     Known(PublicKey),
     /// The connection must end: all flows are broken off. Why, if the other end said so.
     Down(Option<Refused>),
-    /// A message of the engine's: `Open`, `Head`, `Cancel`.
+    /// A message of the engine's: `Open`, `Dial`, `Head`, `Cancel`.
     Message(Message),
     /// Content of a flow that is received.
     Content(u64, Bytes),
@@ -85,6 +89,8 @@ pub struct Pair {
     pub is_far: bool,
     /// By which published scheme content crosses. The near end's configuration says so, and its hello tells the far end.
     pub scheme: Option<Published>,
+    /// What the far end reaches: this one, or the other as it said.
+    pub reach: Reach,
     link: Option<Link>,
     /// What was received cannot be trusted: the histories must begin anew.
     is_spoiled: bool,
@@ -94,41 +100,6 @@ pub struct Pair {
     events: VecDeque<Event>,
     /// The oldest position of what is received that is still held.
     within_first: u64,
-}
-
-/// A connection.
-struct Link {
-    session: Session,
-    speaker: Speaker,
-    reader: Reader,
-    queue: VecDeque<Message>,
-    stage: Stage,
-    since: Instant,
-    heard: Instant,
-    /// The beat that is not answered, and when it was sent.
-    beat: Option<(u32, Instant)>,
-    beats: u32,
-    /// The newest beat of the other end's that is to be answered.
-    beaten: Option<u32>,
-    /// Units that the other end wants and that are not sent.
-    supplying: usize,
-}
-
-/// How far the histories are brought to agree.
-enum Stage {
-    /// The session is not open, or the other end is not trusted yet.
-    Handshake,
-    /// The worker says what is held.
-    Looking(Option<Hello>),
-    /// Our hello is sent.
-    Greeting(Hello),
-    /// The worker makes both histories agree.
-    Agreeing {
-        ends: [Option<u64>; 2],
-        floor: u64,
-        left: u8,
-    },
-    Up,
 }
 
 impl Pair {
@@ -143,6 +114,7 @@ impl Pair {
             report: PairReport::default(),
             is_far: false,
             scheme: None,
+            reach: Reach::default(),
             link: None,
             is_spoiled: false,
             chance: hasher.finalize_xof(),
@@ -165,20 +137,7 @@ impl Pair {
     /// A connection begins.
     pub fn connect(&mut self, now: Instant, session: Session) {
         self.close(None);
-        let link = Link {
-            session,
-            speaker: Speaker::default(),
-            reader: Reader::default(),
-            queue: VecDeque::new(),
-            stage: Stage::Handshake,
-            since: now,
-            heard: now,
-            beat: None,
-            beats: 0,
-            beaten: None,
-            supplying: 0,
-        };
-        self.link = Some(link);
+        self.link = Some(Link::new(now, session));
     }
 
     /// The other end is who it should be.
@@ -303,6 +262,8 @@ impl Pair {
             Message::Chunks(lengths) => self.receiver.chunks(lengths)?,
             Message::Acknowledge(payload) => self.sender.acknowledged(payload),
             Message::Request(payload, names) => self.sender.requested(payload, &names)?,
+            Message::Piece(flow, bytes) => self.receiver.piece(flow, bytes)?,
+            Message::Raw(flow, length) => self.receiver.raw(flow, length)?,
             Message::Finish(flow, result) => self.receiver.finish(flow, result),
             Message::Credit(flow, bytes) => self.sender.credit(flow, bytes),
             Message::Want(positions) => {
@@ -335,77 +296,15 @@ impl Pair {
                 }
                 self.events.push_back(Event::Message(Message::Open(flow, asked)));
             }
+            Message::Dial(flow, dialled) => {
+                if self.is_far {
+                    self.receiver.open_tcp(flow);
+                }
+                self.events.push_back(Event::Message(Message::Dial(flow, dialled)));
+            }
             other => self.events.push_back(Event::Message(other)),
         }
         Ok(())
-    }
-
-    /// The other end's hello has come.
-    fn greeted(&mut self, hello: Hello) -> Result<(), Broken> {
-        let link = self.link.as_mut().ok_or(Broken)?;
-        match &mut link.stage {
-            Stage::Looking(theirs @ None) => *theirs = Some(hello),
-            Stage::Greeting(own) => {
-                let own = *own;
-                self.agree(&own, &hello);
-            }
-            _ => return Err(Broken),
-        }
-        Ok(())
-    }
-
-    /// The worker has said what is held: ours is the next hello.
-    fn looked(&mut self, out: HistoryState, mut within: HistoryState) {
-        let mut fresh = [0; 16];
-        self.chance.fill(&mut fresh);
-        self.within_first = within.first;
-        if self.is_spoiled {
-            within = HistoryState::default();
-        }
-        let own = Hello { out, within, fresh, scheme: self.scheme };
-        let Some(link) = &mut self.link else { return };
-        let before = std::mem::replace(&mut link.stage, Stage::Greeting(own));
-        link.queue.push_front(Message::Hello(own));
-        if let Stage::Looking(Some(theirs)) = before {
-            self.agree(&own, &theirs);
-        }
-    }
-
-    /// Both hellos are there: makes the histories agree.
-    fn agree(&mut self, own: &Hello, theirs: &Hello) {
-        let out = agreement(own.out, theirs.within);
-        let within = agreement(theirs.out, own.within);
-        let floor = own.out.first.max(theirs.within.first);
-        let ends = [out, within];
-        if self.is_far {
-            self.scheme = theirs.scheme;
-        }
-        if let Some(scheme) = self.scheme {
-            self.job(Owner::Pair, Job::Published(wanax::Job::Begin(scheme)));
-        }
-        if let Some(link) = &mut self.link {
-            link.stage = Stage::Agreeing { ends, floor, left: 2 };
-        }
-        let jobs = [(Direction::Out, out, own.fresh), (Direction::In, within, theirs.fresh)];
-        for (direction, end, fresh) in jobs {
-            let fresh = end.is_none().then_some(fresh);
-            self.job(Owner::Pair, Job::Agree { direction, end: end.unwrap_or(0), fresh });
-        }
-    }
-
-    fn agreed(&mut self) {
-        let Some(link) = &mut self.link else { return };
-        let Stage::Agreeing { ends: [out, within], floor, left } = &mut link.stage else { return };
-        *left -= 1;
-        if *left > 0 {
-            return;
-        }
-        self.sender.begin(*out, *floor, self.scheme);
-        self.receiver.begin(within.unwrap_or(0), self.scheme);
-        link.stage = Stage::Up;
-        self.is_spoiled = false;
-        self.report.is_up = true;
-        self.events.push_back(Event::Up);
     }
 
     fn job(&mut self, owner: Owner, job: Job) -> u64 {
@@ -618,6 +517,7 @@ impl Pair {
             sent_as_references: ours.as_references + published.as_references,
             sent_as_differences: ours.as_differences,
             sent_as_new: ours.as_new + published.as_new,
+            sent_uncut: ours.uncut,
             sent_names_bytes: published.name_bytes,
             hints_wrong: self.receiver.published.wrong_hints,
             chunk_reads: chunks.reads,

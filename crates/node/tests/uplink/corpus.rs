@@ -1,9 +1,9 @@
 //! The corpus of the uplink's fuzz targets, run as plain tests, and how it was made.
 
-use crate::rogue::{AgainstNear, head, hello, keys, literals, open, reference};
+use crate::rogue::{AgainstNear, head, hello, keys, literals, number, open, reference};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use node::FetchError;
-use node::testing::{self, PairEnd, uplink_encoded};
+use node::testing::{self, Dialled, PairEnd, uplink_encoded};
 use node::uplink::{Message, Span};
 use std::path::{Path, PathBuf};
 
@@ -53,11 +53,20 @@ fn messages() -> Vec<Message> {
         Message::Beat { nonce: 7, first: 3, disk: 1, network: 100_000 },
         Message::Beaten(7),
         Message::Cancel(1),
+        dial(1),
+        Message::Piece(3, b"HELO\r\n".as_slice().into()),
+        Message::Raw(3, 300),
         Message::Root { flow: 1, length: 40, listing: 21, payload: 61 },
         Message::Acknowledge(3),
         Message::Request(1, vec![[1; 20], [2; 20]]),
         Message::Chunks(vec![40, 0]),
     ]
+}
+
+/// A TCP connection.
+fn dial(client: u64) -> Message {
+    let to = "192.0.2.1:25".parse().unwrap();
+    Message::Dial(3, Dialled { to, client })
 }
 
 /// A piece after its length.
@@ -89,7 +98,7 @@ fn roots(flow: u64, supplied: &[u8]) -> Vec<u8> {
     let first = [&chunk(&known, true)[..], &known].concat();
     let root = |length, listing, payload: usize| {
         let payload = payload as u32;
-        Message::Root { flow, length, listing, payload }
+        Message::Root { flow: number(flow), length, listing, payload }
     };
     let begin = uplink_encoded(&[open(9, true), head(flow), root(40, 21, first.len())]);
     let second = [chunk(&known, false), chunk(&wrong, false)].concat();
@@ -99,7 +108,7 @@ fn roots(flow: u64, supplied: &[u8]) -> Vec<u8> {
         Message::Acknowledge(0),
     ]);
     let answer = uplink_encoded(&[Message::Chunks(vec![supplied.len() as u32])]);
-    let end = uplink_encoded(&[Message::Finish(flow, Ok(()))]);
+    let end = uplink_encoded(&[Message::Finish(number(flow), Ok(()))]);
     let said = |messages: &[u8]| piece(&[&[1], messages].concat());
     let data = |bytes: &[u8]| piece(&[&[0, 0, 1, bytes.len() as u8], bytes].concat());
     [
@@ -112,6 +121,15 @@ fn roots(flow: u64, supplied: &[u8]) -> Vec<u8> {
         said(&end),
     ]
     .concat()
+}
+
+/// Records of a TCP flow.
+fn tcp() -> Vec<u8> {
+    let begin = [dial(0), Message::Piece(3, b"HELO\r\n".as_slice().into()), Message::Raw(3, 40)];
+    let begin = [&[1][..], &uplink_encoded(&begin)].concat();
+    let data = [&[0, 0, 1, 40][..], &[7; 40]].concat();
+    let end = [&[1][..], &uplink_encoded(&[Message::Finish(3, Ok(()))])].concat();
+    [piece(&begin), piece(&data), piece(&end)].concat()
 }
 
 /// Run by hand when a format changes: `cargo test -p node --test uplink corpus -- --ignored`.
@@ -134,6 +152,7 @@ fn write_the_corpus() {
     write("uplink_control", "cut", &first[..100]);
     write("uplink_record", "near", &records(1));
     write("uplink_record", "other-flow", &records(3));
+    write("uplink_record", "tcp", &tcp());
     write("uplink_record", "plain", &piece(&[0, 0, 1, 0]));
     write("uplink_published", "supplied", &roots(1, &[2; 50]));
     write("uplink_published", "false", &roots(1, &[3; 50]));
@@ -147,7 +166,7 @@ fn write_the_corpus() {
     let hand = end.take_outbox().unwrap();
     write("uplink_handshake", "near", &[&[255][..], &hand].concat());
     write("uplink_handshake", "byte-by-byte", &[&[1][..], &hand, &hand].concat());
-    write("uplink_handshake", "version", b"\x09HSUP\x02\0\0\0");
+    write("uplink_handshake", "version", b"\x09HSUP\x01\0\0\0");
     write("uplink_handshake", "refusal", &[3, 0, 0, 2]);
     let mut rogue = AgainstNear::up();
     write("uplink_handshake", "far", &[&[200][..], &rogue.end.say(&all, &[]).unwrap()].concat());

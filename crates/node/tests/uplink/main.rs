@@ -13,3 +13,4 @@ mod published;
 mod rogue;
 mod savings;
 mod strangers;
+mod tcp;

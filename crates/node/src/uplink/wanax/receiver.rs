@@ -109,12 +109,10 @@ impl Receiver {
     }
 
     /// A flow begins.
-    pub fn open(&mut self, flow: u64) -> bool {
-        let has_room = self.flows.len() < FLOWS_MAX;
-        if has_room {
+    pub fn open(&mut self, flow: u64) {
+        if self.flows.len() < FLOWS_MAX {
             self.flows.insert(flow, Flow::default());
         }
-        has_room
     }
 
     /// This many more bytes of a flow may be passed on.

@@ -12,12 +12,14 @@ use crate::input::FetchError;
 use crate::uplink::messages::Message;
 use crate::uplink::receiver::Broken;
 use crate::uplink::schedule::{SHORT, Shares, Turn};
-use crate::uplink::sender::{PAUSE, Record};
+use crate::uplink::sender::{PAUSE, PAUSE_TCP, Record};
+use crate::uplink::tcp::Kind;
 use bytes::{Bytes, BytesMut};
 use content::nested::{Nested, Root};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 use wire::Instant;
 
 /// Roots of a flow that are listed or being listed at most.
@@ -44,6 +46,10 @@ struct Flow {
     outgoing: VecDeque<Outgoing>,
     /// Bytes of payloads that have crossed.
     crossed: u64,
+    /// The sender's count when it was this flow's turn last.
+    turn: u64,
+    /// A root ends after a pause this long.
+    pause: Duration,
     ended: Option<Result<(), FetchError>>,
     /// When content arrived last.
     touched: Instant,
@@ -99,6 +105,8 @@ pub struct Sender {
     due: VecDeque<Message>,
     supplies: VecDeque<Supply>,
     supply_bytes: usize,
+    /// Turns that flows have had.
+    turns: u64,
     /// Bytes of content that crossed as names, and as they are.
     pub as_references: u64,
     pub as_new: u64,
@@ -124,7 +132,7 @@ impl Sender {
     }
 
     /// A flow begins, for this client.
-    pub fn open(&mut self, now: Instant, flow: u64, client: u64) {
+    pub fn open(&mut self, now: Instant, flow: u64, client: u64, kind: Kind) {
         let state = Flow {
             client,
             cutter: Nested::new(&self.averages),
@@ -134,6 +142,8 @@ impl Sender {
             credit: WINDOW,
             outgoing: VecDeque::new(),
             crossed: 0,
+            turn: 0,
+            pause: if kind == Kind::Http { PAUSE } else { PAUSE_TCP },
             ended: None,
             touched: now,
             is_cancelled: false,
@@ -237,7 +247,7 @@ impl Sender {
     }
 
     fn turn(&self, id: u64, flow: &Flow) -> (Turn, u64) {
-        (self.shares.turn(flow.client, id, flow.crossed), id)
+        (self.shares.turn(flow.client, flow.crossed, flow.turn), id)
     }
 
     fn may_prepare(&self, id: u64, new_jobs: usize) -> bool {
@@ -396,6 +406,8 @@ impl Sender {
         if outgoing.sent == payload.len() {
             flow.outgoing.pop_front();
         }
+        self.turns += 1;
+        flow.turn = self.turns;
         flow.crossed += part as u64;
         self.shares.serve(flow.client, (took + part) as u64);
         self.finish_if_drained(id);
@@ -411,13 +423,13 @@ impl Sender {
     /// When a root that is being cut must end.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let pausing = self.flows.values().filter(|flow| flow.is_pausing());
-        pausing.map(|flow| flow.touched + PAUSE).min()
+        pausing.map(|flow| flow.touched + flow.pause).min()
     }
 
     /// Ends roots whose flows have paused.
     pub fn handle_timeout(&mut self, now: Instant) {
         for flow in self.flows.values_mut() {
-            if flow.is_pausing() && flow.touched + PAUSE <= now {
+            if flow.is_pausing() && flow.touched + flow.pause <= now {
                 flow.cut_off();
             }
         }

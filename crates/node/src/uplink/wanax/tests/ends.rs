@@ -5,6 +5,7 @@ use crate::uplink::codec::Fields;
 use crate::uplink::messages::{self, Context, Message};
 use crate::uplink::receiver::{Broken, Event};
 use crate::uplink::sender::Record;
+use crate::uplink::tcp::Kind;
 use crate::uplink::wanax::receiver::Receiver;
 use crate::uplink::wanax::sender::Sender;
 use crate::uplink::wanax::{Cache, Job, Published};
@@ -74,8 +75,8 @@ impl Ends {
 
     pub fn open(&mut self) -> u64 {
         self.flows += 1;
-        assert!(self.receiver.open(self.flows));
-        self.sender.open(self.now, self.flows, self.flows % 3);
+        self.receiver.open(self.flows);
+        self.sender.open(self.now, self.flows, self.flows % 3, Kind::Http);
         self.passed.insert(self.flows, Passed::default());
         self.flows
     }
