@@ -140,6 +140,9 @@ impl Experiment {
             wrong.add("[mesh] scheme", format!("\"{}\": {text}", mesh.selection));
         }
         let Some(paper) = self.paper else { return };
+        if paper.scheme().is_none() {
+            return;
+        }
         if mesh.interfaces.is_empty() {
             let text = format!("\"{paper}\" is of a mesh: give [mesh] `interfaces`");
             wrong.add("[experiment] paper", text);
@@ -163,8 +166,8 @@ impl Reader<'_> {
     pub(super) fn experiment(&mut self, mut file: file::Experiment) -> Experiment {
         let squares = self.squares(&file.squares);
         let keys = published::Keys::take(&mut file);
-        let uplink = self.published(&keys, None);
         let paper = file.paper.and_then(|text| self.paper(&text));
+        let uplink = self.published(&keys, paper);
         let mut read = Variants { reader: self, paper };
         Experiment {
             paper,
@@ -188,7 +191,7 @@ impl Reader<'_> {
     /// The paper of this name. Some are about packets under IP, which no daemon changes.
     fn paper(&mut self, text: &Spanned<String>) -> Option<Paper> {
         let (ours, others): (Vec<_>, Vec<_>) =
-            Paper::ALL.into_iter().partition(|it| it.scheme().is_some());
+            Paper::ALL.into_iter().partition(|it| it.is_of_daemons());
         if let Some(other) = others.iter().find(|it| it.name() == text.get_ref()) {
             let why =
                 "is in the simulator alone so far: try `hearsay-lab sim wine-chain --set paper=";
@@ -360,15 +363,16 @@ mod tests {
         let keys = file::KEYS.iter().find(|(table, _)| *table == "experiment").unwrap().1;
         for (key, word) in Paper::ALL.into_iter().flat_map(|it| it.settings()) {
             assert!(keys.contains(key), "{key}");
-            assert!(load(&format!("[experiment]\n{key} = \"{word}\"")).is_ok(), "{key} {word}");
+            let text = published::tests::with(&format!("{key} = \"{word}\""));
+            assert!(load(&text).is_ok(), "{key} {word}");
         }
     }
 
     #[test]
     fn what_a_paper_has_otherwise_is_refused() {
         let of = |text: &str| complaint(&format!("{MESH}{text}"));
-        let known = "h.toml:4: \"wanax\" is no paper here: \"meshcache\" or \"ditto\"";
-        assert_eq!(of("[experiment]\npaper = \"wanax\""), known);
+        let known = "h.toml:4: \"squid\" is no paper here: \"meshcache\" or \"ditto\" or \"wanax\"";
+        assert_eq!(of("[experiment]\npaper = \"squid\""), known);
         for paper in ["wine", "inpcm"] {
             let why = format!(
                 "h.toml:4: \"{paper}\" is in the simulator alone so far: try `hearsay-lab sim wine-chain --set paper={paper}`"

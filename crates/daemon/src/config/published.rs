@@ -2,6 +2,7 @@
 
 use node::uplink::{Kind, Published, Unpublished};
 use toml::Spanned;
+use wire::Paper;
 
 use super::size::Size;
 use super::{ConfigError, Reader, Uplink, file};
@@ -30,13 +31,20 @@ impl Keys {
 }
 
 impl Reader<'_> {
-    /// The scheme of the three keys; `usual` is the word of `uplink` if that is not there.
-    pub(super) fn published(&mut self, keys: &Keys, usual: Option<&str>) -> Option<Published> {
+    /// The scheme of the three keys. A paper may say what `uplink` is.
+    pub(super) fn published(&mut self, keys: &Keys, paper: Option<Paper>) -> Option<Published> {
+        let usual = paper.and_then(|it| it.setting("uplink"));
         let word = |text: &str| UPLINK.iter().find(|(word, _)| *word == text).and_then(|it| it.1);
         let kind = match &keys.uplink {
             Some(text) => self.choice(text, "is not known here", &UPLINK)?,
             None => usual.and_then(word),
         };
+        if let (Some(paper), Some(usual), Some(text)) = (paper, usual, &keys.uplink)
+            && text.get_ref() != usual
+        {
+            let why = format!("`paper` \"{paper}\" has uplink \"{usual}\": leave `uplink` out");
+            self.complain(text, &why);
+        }
         let Some(kind) = kind else {
             let why = "is of a published scheme: give `uplink`, like \"mrc\"";
             let stray = keys.degree.iter().map(|it| (self.source.place_of(it), "degree"));
@@ -74,11 +82,12 @@ pub fn check(scheme: Option<Published>, uplink: &Uplink, wrong: &mut ConfigError
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::tests::{complaint, load};
+    use crate::config::experiment::Http;
 
     /// A configuration with a far end, whose key is that of the tests of `[uplink]`.
-    fn with(text: &str) -> String {
+    pub fn with(text: &str) -> String {
         let key = "a".repeat(64);
         format!("[uplink]\nfar = \"far.example.org\"\nfar-key = \"{key}\"\n[experiment]\n{text}")
     }
@@ -98,6 +107,21 @@ mod tests {
             assert!(config.to_string().contains(&line), "{config}");
         }
         assert_eq!(load(&with("uplink = \"ours\"")).unwrap().experiment.uplink, None);
+    }
+
+    #[test]
+    fn the_paper_sets_its_scheme_and_bypasses_the_cache() {
+        let config = load(&with("paper = \"wanax\"")).unwrap();
+        assert_eq!(config.experiment.uplink.unwrap().to_string(), "mrc-8-128");
+        assert_eq!(config.experiment.http, Http::Bypass);
+        let finer = load(&with("paper = \"wanax\"\ndegree = 2")).unwrap();
+        assert_eq!(finer.experiment.uplink.unwrap().to_string(), "mrc-2-32");
+        assert_eq!(
+            complaint(&with("paper = \"wanax\"\nuplink = \"src\"")),
+            "h.toml:6: `paper` \"wanax\" has uplink \"mrc\": leave `uplink` out"
+        );
+        let alone = complaint("[experiment]\npaper = \"wanax\"");
+        assert!(alone.contains("give [uplink] `far`"), "{alone}");
     }
 
     #[test]
