@@ -176,17 +176,7 @@ pub struct Context {
 pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
     let mut w = Writer(out);
     match message {
-        Message::Hello(hello) => {
-            w.bytes(&[HELLO]);
-            for extent in [hello.out, hello.within] {
-                w.bytes(&extent.epoch);
-                w.number(extent.first);
-                w.number(extent.end);
-            }
-            w.bytes(&hello.fresh);
-            w.bytes(&[hello.reach.encode()]);
-            w.bytes(&hello.scheme.map_or([0; 3], Published::code));
-        }
+        Message::Hello(hello) => encode_hello(hello, &mut w),
         Message::Open(flow, asked) => {
             cx.begin(&mut w, OPEN, *flow);
             fetch::encode_asked(asked, &mut w);
@@ -241,21 +231,10 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
             w.bytes(&[BEATEN]);
             w.number((*nonce).into());
         }
-        Message::Root { flow, length, listing, payload } => {
-            cx.begin(&mut w, ROOT, *flow);
-            [length, listing, payload].into_iter().for_each(|it| w.number((*it).into()));
-        }
-        Message::Acknowledge(payload) => cx.speak_of(&mut w, ACKNOWLEDGE, *payload),
-        Message::Request(payload, names) => {
-            cx.speak_of(&mut w, REQUEST, *payload);
-            w.number(names.len() as u64);
-            names.iter().for_each(|name| w.bytes(name));
-        }
-        Message::Chunks(lengths) => {
-            w.bytes(&[CHUNKS]);
-            w.number(lengths.len() as u64);
-            lengths.iter().for_each(|length| w.number((*length).into()));
-        }
+        Message::Root { .. }
+        | Message::Acknowledge(_)
+        | Message::Request(..)
+        | Message::Chunks(_) => cx.encode_published(message, &mut w),
     }
 }
 
@@ -271,24 +250,7 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
     }
     let flow = cx.flow;
     Ok(match kind {
-        HELLO => {
-            let mut extent = || {
-                let epoch = fields.array()?;
-                Ok(HistoryState { epoch, first: fields.number()?, end: fields.number()? })
-            };
-            let (out, within) = (extent()?, extent()?);
-            if out.first > out.end || within.first > within.end {
-                return Err(Malformed);
-            }
-            let fresh = fields.array()?;
-            let [reach] = fields.array()?;
-            let reach = Reach::decode(reach)?;
-            let scheme = match fields.array()? {
-                [0, 0, 0] => None,
-                code => Some(Published::of_code(code).ok_or(Malformed)?),
-            };
-            Message::Hello(Hello { out, within, fresh, reach, scheme })
-        }
+        HELLO => decode_hello(fields)?,
         OPEN => Message::Open(flow, Box::new(fetch::decode_asked(fields)?)),
         DIAL => Message::Dial(flow, tcp::decode_dialled(fields)?),
         PIECE => Message::Piece(flow, Bytes::copy_from_slice(some(fields.string(PIECE_MAX)?)?)),
@@ -343,11 +305,64 @@ fn some(bytes: &[u8]) -> Result<&[u8], Malformed> {
     if bytes.is_empty() { Err(Malformed) } else { Ok(bytes) }
 }
 
+fn encode_hello(hello: &Hello, w: &mut Writer<'_>) {
+    w.bytes(&[HELLO]);
+    for extent in [hello.out, hello.within] {
+        w.bytes(&extent.epoch);
+        w.number(extent.first);
+        w.number(extent.end);
+    }
+    w.bytes(&hello.fresh);
+    w.bytes(&[hello.reach.encode()]);
+    w.bytes(&hello.scheme.map_or([0; 3], Published::code));
+}
+
+fn decode_hello(fields: &mut Fields<'_>) -> Result<Message, Malformed> {
+    let mut extent = || {
+        let epoch = fields.array()?;
+        Ok(HistoryState { epoch, first: fields.number()?, end: fields.number()? })
+    };
+    let (out, within) = (extent()?, extent()?);
+    if out.first > out.end || within.first > within.end {
+        return Err(Malformed);
+    }
+    let fresh = fields.array()?;
+    let [reach] = fields.array()?;
+    let reach = Reach::decode(reach)?;
+    let scheme = match fields.array()? {
+        [0, 0, 0] => None,
+        code => Some(Published::of_code(code).ok_or(Malformed)?),
+    };
+    Ok(Message::Hello(Hello { out, within, fresh, reach, scheme }))
+}
+
 impl Context {
     fn begin(&mut self, w: &mut Writer<'_>, kind: u8, flow: u64) {
         w.bytes(&[kind]);
         w.relative(self.flow, flow);
         self.flow = flow;
+    }
+
+    /// Appends a message of a published scheme.
+    fn encode_published(&mut self, message: &Message, w: &mut Writer<'_>) {
+        match message {
+            Message::Root { flow, length, listing, payload } => {
+                self.begin(w, ROOT, *flow);
+                [length, listing, payload].into_iter().for_each(|it| w.number((*it).into()));
+            }
+            Message::Acknowledge(payload) => self.speak_of(w, ACKNOWLEDGE, *payload),
+            Message::Request(payload, names) => {
+                self.speak_of(w, REQUEST, *payload);
+                w.number(names.len() as u64);
+                names.iter().for_each(|name| w.bytes(name));
+            }
+            Message::Chunks(lengths) => {
+                w.bytes(&[CHUNKS]);
+                w.number(lengths.len() as u64);
+                lengths.iter().for_each(|length| w.number((*length).into()));
+            }
+            _ => {}
+        }
     }
 
     fn speak_of(&mut self, w: &mut Writer<'_>, kind: u8, payload: u64) {
