@@ -6,63 +6,11 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc;
 
-use serde_json::Value;
 use world::network::{self, CLIENT, ORIGIN, there};
-use world::{
-    FarEnd, Hearsay, Script, TIMEOUT, World, assert_same, key_of_gateway, noise, sh, wait_until,
-};
+use world::{Script, Site, TIMEOUT, assert_same, noise, sh, wait_until};
 
 /// A server outside the site, on the origin's machine.
 const SERVERS: [&str; 2] = ["198.51.100.7:5432", "[2001:db8:5::7]:5432"];
-
-/// A gateway whose other protocols go by a far end, and that far end.
-struct Site {
-    gateway: Hearsay,
-    far: FarEnd,
-    _world: World,
-}
-
-impl Site {
-    fn start(intercept: &str) -> Self {
-        sh("ip -n origin addr add 198.51.100.7/32 dev lo
-            ip -n origin addr add 2001:db8:5::7/128 dev lo nodad");
-        let world = World::new();
-        let far = FarEnd::start(&world, &key_of_gateway(&world));
-        let text = format!(
-            "listen = [\"127.0.0.1:0\"]\n[intercept]\ninterfaces = [\"lan0\"]\n{intercept}\n{}",
-            far.lines
-        );
-        let file = world.write("hearsay.toml", text.as_bytes());
-        let gateway = Hearsay::start_with(&world, &["--config", &file.display().to_string()]);
-        Self { gateway, far, _world: world }
-    }
-
-    /// The same, once connections of both families go by the far end.
-    fn up(intercept: &str) -> Self {
-        let site = Self::start(intercept);
-        site.wait_for_rules(4);
-        site
-    }
-
-    /// Waits until this many rules redirect connections, IPv4's and IPv6's of HTTP among them.
-    fn wait_for_rules(&self, count: usize) {
-        wait_until("the rules", || {
-            let rules = sh("nft list table inet hearsay");
-            rules.lines().filter(|line| line.contains("tproxy")).count() == count
-        });
-    }
-
-    fn uplink(&self) -> Value {
-        let output = self.gateway.command(&["uplink", "--json"]);
-        serde_json::from_slice(&output.stdout).expect("JSON")
-    }
-
-    fn counter(&self, name: &str) -> u64 {
-        let uplink = self.uplink();
-        let value = uplink.get(name).unwrap_or(&uplink["counts"][name]);
-        value.as_u64().unwrap_or_else(|| panic!("{name} in {uplink}"))
-    }
-}
 
 /// A server for both families that follows a script, and tells whom it saw.
 fn server(

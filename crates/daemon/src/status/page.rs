@@ -211,12 +211,25 @@ impl Page {
 
     fn intercept(&mut self, status: &Status) {
         let it = &status.intercept;
-        if it.interfaces.is_empty() {
+        if it.interfaces.is_empty() && it.flows.is_none() {
             return self.row("intercept", &["off".to_owned()]);
         }
         let ports: Vec<_> = it.ports.iter().map(u16::to_string).collect();
-        let what = format!("{} port {}", it.interfaces.join(" "), ports.join(" "));
+        let what = match it.interfaces.is_empty() || ports.is_empty() {
+            true => "no HTTP".to_owned(),
+            false => format!("{} port {}", it.interfaces.join(" "), ports.join(" ")),
+        };
         self.row("intercept", &[what, format!("to port {}", it.port), leading_out(&it.out)]);
+        if let Some(flows) = &it.flows {
+            let families = match (flows.reach.v4, flows.reach.v6) {
+                (true, true) => "IPv4 and IPv6",
+                (true, false) => "IPv4",
+                (false, true) => "IPv6",
+                (false, false) => "nothing now: it does not answer",
+            };
+            let what = format!("{} port {}", flows.interfaces.join(" "), flows.ports);
+            self.row("", &[what, format!("for the far end, which reaches {families}")]);
+        }
         self.standing(it.works, it.note.as_ref());
         for name in &it.interfaces_missing {
             self.alarm(&format!("there is no interface {name}: nothing is intercepted from it"));

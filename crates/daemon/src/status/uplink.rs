@@ -102,6 +102,19 @@ impl UplinkLine {
                 counts.requests, counts.requests_past, counts.requests_broken
             ),
         );
+        let tcp = counts.tcp_flows + counts.tcp_flows_past;
+        if tcp > 0 {
+            line(
+                "connections",
+                format!(
+                    "{} of other protocols by the far end, {} past it, {} broken off; {} crossed uncut",
+                    counts.tcp_flows,
+                    counts.tcp_flows_past,
+                    counts.tcp_flows_broken,
+                    term::bytes(counts.sent_uncut),
+                ),
+            );
+        }
         page
     }
 }

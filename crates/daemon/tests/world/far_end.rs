@@ -3,8 +3,10 @@
 use std::fs;
 use std::process::Stdio;
 
+use serde_json::Value;
+
 use super::network::ORIGIN;
-use super::{Process, World, wait_for};
+use super::{Hearsay, Process, World, sh, wait_for, wait_until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_hearsay");
 
@@ -60,4 +62,56 @@ pub fn key_of_gateway(world: &World) -> String {
         .expect("the program starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A gateway whose other protocols go by a far end, and that far end.
+pub struct Site {
+    pub gateway: Hearsay,
+    pub far: FarEnd,
+    pub world: World,
+}
+
+impl Site {
+    /// Starts both. Outside the site are, on the origin's machine, 198.51.100.7 and 2001:db8:5::7.
+    pub fn start(intercept: &str) -> Self {
+        sh("ip -n origin addr add 198.51.100.7/32 dev lo
+            ip -n origin addr add 2001:db8:5::7/128 dev lo nodad");
+        let world = World::new();
+        let far = FarEnd::start(&world, &key_of_gateway(&world));
+        let text = format!(
+            "listen = [\"127.0.0.1:0\"]\n[intercept]\ninterfaces = [\"lan0\"]\n{intercept}\n{}",
+            far.lines
+        );
+        let file = world.write("hearsay.toml", text.as_bytes());
+        let gateway = Hearsay::start_with(&world, &["--config", &file.display().to_string()]);
+        Self { gateway, far, world }
+    }
+
+    /// The same, once connections of both families go by the far end.
+    pub fn up(intercept: &str) -> Self {
+        let site = Self::start(intercept);
+        site.wait_for_rules(4);
+        site
+    }
+
+    /// Waits until this many rules redirect connections, IPv4's and IPv6's of HTTP among them.
+    pub fn wait_for_rules(&self, count: usize) {
+        wait_until("the rules", || {
+            let rules = sh("nft list table inet hearsay");
+            rules.lines().filter(|line| line.contains("tproxy")).count() == count
+        });
+    }
+
+    /// What `hearsay uplink --json` says.
+    pub fn uplink(&self) -> Value {
+        let output = self.gateway.command(&["uplink", "--json"]);
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// A counter or a figure of `hearsay uplink`.
+    pub fn counter(&self, name: &str) -> u64 {
+        let uplink = self.uplink();
+        let value = uplink.get(name).unwrap_or(&uplink["counts"][name]);
+        value.as_u64().unwrap_or_else(|| panic!("{name} in {uplink}"))
+    }
 }

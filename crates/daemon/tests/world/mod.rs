@@ -27,7 +27,7 @@ pub mod schema;
 mod script;
 
 pub use client::{Curl, Raw};
-pub use far_end::{FarEnd, key_of_gateway};
+pub use far_end::{FarEnd, Site, key_of_gateway};
 pub use hearsay::Hearsay;
 pub use nginx::Nginx;
 pub use reply::Reply;

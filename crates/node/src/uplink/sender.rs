@@ -237,7 +237,7 @@ impl Sender {
     /// The next batch of a flow; a job if it has literals.
     fn make_batch(&mut self, id: u64, level: i32) -> Option<Job> {
         let flow = self.flows.get_mut(&id)?;
-        let (first, expected) = (self.index.end(), flow.expected);
+        let (first, expected, level) = (self.index.end(), flow.expected, flow.level(level));
         let Picked { spans, names, literals, alike, length, literal_bytes } =
             flow.pick(&mut self.index);
         self.as_references += (length - literal_bytes) as u64;

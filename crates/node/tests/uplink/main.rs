@@ -8,6 +8,7 @@ mod flows;
 mod histories;
 mod hostile;
 mod hostile_near;
+mod hostile_tcp;
 mod net;
 mod published;
 mod rogue;

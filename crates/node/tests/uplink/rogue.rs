@@ -6,7 +6,7 @@ use http::{HeaderMap, Method, StatusCode};
 use node::testing::{Asked, Batch, Coding, Heard, Hello, Literals, PairEnd};
 use node::uplink::{
     Far, FarConfig, FarInput, FarOutput, Guest, Job, MemoryUnits, Message, Near, NearConfig,
-    NearInput, NearOutput, PairKeys, Published, Refused, Span, State, Worker,
+    NearInput, NearOutput, PairKeys, Published, Refused, Span, State, TcpId, Worker,
 };
 use node::{Access, Dial, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
 use std::collections::{BTreeMap, VecDeque};
@@ -75,6 +75,9 @@ pub fn literals(flow: u64, first: u64, units: &[&[u8]]) -> (Batch, Vec<u8>) {
     (Batch { literals: Some(literals), ..batch }, payload)
 }
 
+/// What a client of TCP was sent, and how its connection ended.
+pub type Said = (Vec<u8>, Option<Result<(), FetchError>>);
+
 /// A far end of a test's own, and a real near end.
 pub struct AgainstNear {
     pub now: Instant,
@@ -86,6 +89,8 @@ pub struct AgainstNear {
     pub records: Vec<usize>,
     pub known: bool,
     pub answers: BTreeMap<u64, Answer>,
+    /// What clients of TCP were sent, and how their connections ended.
+    pub tcp: BTreeMap<TcpId, Said>,
     pub past: Vec<u64>,
     pub notices: Vec<String>,
     pub dials: Vec<Instant>,
@@ -122,6 +127,7 @@ impl AgainstNear {
             records: Vec::new(),
             known: false,
             answers: BTreeMap::new(),
+            tcp: BTreeMap::new(),
             past: Vec::new(),
             notices: Vec::new(),
             dials: Vec::new(),
@@ -263,7 +269,13 @@ impl AgainstNear {
             NearOutput::Origin(OriginInput::End(id, result)) => self.ended(id.0, result),
             NearOutput::Past(id, ..) => self.past.push(id.0),
             NearOutput::Notice(text) => self.notices.push(text),
-            NearOutput::Tcp(..) | NearOutput::TcpEnd(..) => panic!("no TCP flow was opened"),
+            NearOutput::Tcp(id, bytes) => {
+                self.tcp.entry(id).or_default().0.extend_from_slice(&bytes);
+            }
+            NearOutput::TcpEnd(id, result) => {
+                let end = &mut self.tcp.entry(id).or_default().1;
+                assert_eq!(end.replace(result), None, "it ends once");
+            }
         }
     }
 

@@ -21,6 +21,8 @@ pub const PAUSE_TCP: Duration = Duration::from_millis(5);
 /// A TCP flow that was silent for this long counts as short again, whatever it has sent.
 const SPARSE: Duration = Duration::from_millis(200);
 
+/// A level of zstd that takes less than 10 ms for an answer.
+const QUICK_LEVEL: i32 = 9;
 /// What the message of uncut bytes costs, about, in bytes.
 const UNCUT_COST: u64 = 6;
 
@@ -282,6 +284,13 @@ impl Flow {
 
     fn literals_max(&self) -> usize {
         if self.passed < FIRST { FIRST_LITERALS_MAX } else { LITERALS_MAX }
+    }
+
+    /// The level of zstd for the next batch, which may be as high as this. Who waits for an answer waits for its packing,
+    /// too: with a dictionary the highest levels take some 60 ms.
+    pub fn level(&self, most: i32) -> i32 {
+        let is_answer = self.kind != Kind::Http && self.queued < self.literals_max();
+        if is_answer { most.min(QUICK_LEVEL) } else { most }
     }
 
     fn waits_from(&mut self, now: Instant) {
