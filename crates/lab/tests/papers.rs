@@ -82,7 +82,7 @@ fn every_mechanism_is_shown_or_missing() {
     for paper in PAPERS {
         assert!(rows.iter().filter(|row| row.paper == paper).count() > 5, "{paper}");
     }
-    for Row { paper, mechanism, shown } in &rows {
+    for Row { paper, mechanism, shown, .. } in &rows {
         let is_shown = quoted(shown).any(|it| it.starts_with("hearsay-lab ") || it.contains('/'));
         assert!(is_shown != shown.starts_with("*missing*"), "{paper}: {mechanism}: {shown}");
         for path in quoted(shown).filter(|it| !it.starts_with("hearsay-lab ")) {
