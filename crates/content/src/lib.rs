@@ -2,7 +2,8 @@
 //!
 //! *What this is:* the steps from an object's bytes to its units ([`Cutter`]), their names
 //! ([`name()`]) and the manifest that lists them ([`ManifestBuilder`], [`Segment`]); sealing, if
-//! the mesh has a key ([`Sealer`]); and, for the uplink, a finer division of units ([`Tree`]). *Who
+//! the mesh has a key ([`Sealer`]); and, for the uplink, a finer division of units ([`Tree`]), and the
+//! paper's own division ([`nested`]). *Who
 //! calls it:* `node`; the simulator and the lab for their workloads; `hearsay get`. *What it never
 //! does:* read clocks, draw random numbers, open anything, store bytes. *Where to start:*
 //! `profile.rs` for the sizes, then `boundary.rs`. *Sources:* Wanax §3.2 (multi-resolution
@@ -15,6 +16,7 @@
 mod boundary;
 mod manifest;
 mod name;
+pub mod nested;
 mod profile;
 mod rolling;
 mod root;

@@ -29,6 +29,7 @@ mod mesh;
 mod mirror;
 mod overhear;
 mod problem;
+mod published;
 mod size;
 mod span;
 mod uplink;

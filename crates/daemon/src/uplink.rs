@@ -36,6 +36,9 @@ const RECEIVED_SHARE: u64 = 4;
 /// In memory it has at most this much.
 const RECEIVED_IN_MEMORY: u64 = 16 << 20;
 
+/// The chunks of a published scheme that its tables have at most: 130 MB of memory.
+const CHUNKS_MAX: usize = 1 << 20;
+
 /// A handle to the pair's near end.
 #[derive(Clone)]
 pub struct Uplink(Rc<Inner>);
@@ -118,9 +121,16 @@ impl Uplink {
         let sent = SENT_BYTES.min(received);
         let histories =
             Histories::open(&place, (sent, received), key).map_err(|it| warn(&it)).ok()?;
+        let scheme = config.experiment.uplink;
+        let histories = match scheme {
+            Some(_) => {
+                histories.with_chunks(&place, received, CHUNKS_MAX).map_err(|it| warn(&it)).ok()?
+            }
+            None => histories,
+        };
         let (held, marks) = (histories.held(), histories.marks());
         let (work, results) = Work::start(histories).map_err(|it| warn(&it)).ok()?;
-        let near = NearConfig { far_key: far.key, access, held };
+        let near = NearConfig { far_key: far.key, access, held, scheme };
         let keys = PairKeys::new(&identity.seed, &entropy::bytes());
         let near = Near::new(near, keys, &entropy::bytes(), marks.into_iter());
         let state = State {

@@ -74,6 +74,33 @@ fn a_new_version_of_a_file_crosses_as_a_difference() {
 }
 
 #[test]
+fn as_published_a_new_version_crosses_by_the_names_of_its_chunks() {
+    network::inside("as_published_a_new_version_crosses_by_the_names_of_its_chunks", || {
+        for scheme in ["mrc", "mrc-large"] {
+            let world = World::new();
+            let nginx = Nginx::start_in(&world, ORIGIN, "");
+            let far = FarEnd::start(&world, &key_of_gateway(&world));
+            let lines = format!("{}\n[experiment]\nuplink = \"{scheme}\"\n", far.lines);
+            let gateway = gateway(&world, &lines);
+            wait_until_up(&gateway);
+            let old = noise(1, 1_000_000);
+            let new = next_version(&old);
+            for (name, bytes) in [("old", &old), ("new", &new), ("copy", &new)] {
+                nginx.put(name, bytes);
+            }
+            let first = get(&gateway, "old", &old);
+            assert!((1_000_000..1_010_000).contains(&first), "{scheme}: {first}");
+            let second = get(&gateway, "new", &new);
+            assert!((500..20_000).contains(&second), "{scheme}: {second}");
+            let third = get(&gateway, "copy", &new);
+            assert!(third < 3_000, "{scheme}: {third}");
+            let counts = &uplink(&gateway)["counts"];
+            assert!(counts["chunk_reads"].as_u64() > Some(20), "{scheme}: {counts}");
+        }
+    });
+}
+
+#[test]
 fn many_downloads_at_once_are_all_exact() {
     network::inside("many_downloads_at_once_are_all_exact", || {
         let world = World::new();

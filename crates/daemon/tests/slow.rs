@@ -82,8 +82,8 @@ fn assert_trees_are_equal(one: &Path, other: &Path) {
 }
 
 /// rsync, a server that speaks first, and curl whose HTTP is not parsed.
-fn real_programs(scheme: &str) {
-    let site = Site::start(&format!("ports = \"all\"\n[experiment]\nhttp = \"bypass\"\n{scheme}"));
+fn real_programs(experiment: &str) {
+    let site = Site::start(&format!("ports = \"all\"\n[experiment]\n{experiment}"));
     // HTTP has no rules of its own.
     site.wait_for_rules(2);
     let _link = slow_link();
@@ -153,5 +153,12 @@ fn curl_gets_a_file_twice(site: &Site) {
 
 #[test]
 fn real_programs_over_a_slow_uplink_are_exact_and_counted() {
-    network::inside("real_programs_over_a_slow_uplink_are_exact_and_counted", || real_programs(""));
+    network::inside("real_programs_over_a_slow_uplink_are_exact_and_counted", || {
+        real_programs("http = \"bypass\"");
+    });
+}
+
+#[test]
+fn the_same_as_wanax_was_published() {
+    network::inside("the_same_as_wanax_was_published", || real_programs("paper = \"wanax\""));
 }

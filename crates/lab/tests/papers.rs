@@ -13,6 +13,7 @@ const OF_FILES: [&str; 3] = ["chain", "emulab8", "map21"];
 struct Row {
     paper: &'static str,
     mechanism: &'static str,
+    option: &'static str,
     shown: &'static str,
 }
 
@@ -27,8 +28,10 @@ fn rows() -> Vec<Row> {
         };
         let cells: Vec<_> = line.split('|').map(str::trim).collect();
         let is_head = cells[0] == "mechanism" || cells[0].starts_with("--");
-        if let ([mechanism, _, _, shown], false, true) = (&cells[..], is_head, !paper.is_empty()) {
-            rows.push(Row { paper, mechanism, shown });
+        if let ([mechanism, _, option, shown], false, true) =
+            (&cells[..], is_head, !paper.is_empty())
+        {
+            rows.push(Row { paper, mechanism, option, shown });
         }
     }
     rows
@@ -79,7 +82,7 @@ fn every_mechanism_is_shown_or_missing() {
     for paper in PAPERS {
         assert!(rows.iter().filter(|row| row.paper == paper).count() > 5, "{paper}");
     }
-    for Row { paper, mechanism, shown } in &rows {
+    for Row { paper, mechanism, shown, .. } in &rows {
         let is_shown = quoted(shown).any(|it| it.starts_with("hearsay-lab ") || it.contains('/'));
         assert!(is_shown != shown.starts_with("*missing*"), "{paper}: {mechanism}: {shown}");
         for path in quoted(shown).filter(|it| !it.starts_with("hearsay-lab ")) {
@@ -103,8 +106,12 @@ fn every_command_runs() {
 #[test]
 fn every_paper_that_can_be_set_is_shown() {
     for paper in wire::Paper::ALL {
-        let set = format!("paper={paper}");
-        assert!(rows().iter().any(|row| row.shown.contains(&set)), "{paper}");
+        let set = match paper.is_of_scenarios() {
+            true => format!("paper={paper}"),
+            false => format!("`[experiment] paper = \"{paper}\"`"),
+        };
+        let shows = |row: &Row| row.shown.contains(&set) || row.option.contains(&set);
+        assert!(rows().iter().any(shows), "{paper}");
         assert!(PAGE.contains(&format!("`\"{paper}\"`")), "{paper}");
     }
 }

@@ -111,6 +111,8 @@ pub struct Scenario {
     pub uplink: Uplink,
     /// What stands at that link's outer end.
     pub far: FarEnd,
+    /// By which published scheme content crosses the pair; `None`: by its history.
+    pub published: Option<node::uplink::Published>,
     /// The kind of traffic.
     pub traffic: Traffic,
     /// What clients request, if the traffic is files.

@@ -163,3 +163,20 @@ fn a_far_end_serves_a_mesh_and_a_lossy_uplink() {
     let again = || versions("2", &[("uplink_loss", "0.02")]);
     assert_eq!(again(), again());
 }
+
+/// Clients at the gateway and behind it get files that repeat, over a pair that works as Wanax has it.
+#[test]
+fn a_published_scheme_carries_files_and_what_repeats_as_names() {
+    let bytes = |settings: &[(&str, &str)]| {
+        let base = [("far", "pair"), ("bytes", "300_000"), ("files", "2")];
+        let settings = [&base[..], settings].concat();
+        let result = go("uplink", &settings, Scheme::Default, 1);
+        result.transfers.iter().map(|it| it.seconds).collect::<Vec<_>>()
+    };
+    for (scheme, degree) in [("mrc", "2"), ("mrc-large", "4"), ("src", "0")] {
+        let seconds = bytes(&[("uplink", scheme), ("degree", degree), ("changed", "0.02")]);
+        // 300 kB take 4.7 s at 512 kbit/s, and the second file is nearly the first again.
+        assert!((4.7..7.0).contains(&seconds[0]), "{scheme}: {seconds:?}");
+        assert!(seconds[1] < seconds[0] * 0.8, "{scheme}: {seconds:?}");
+    }
+}

@@ -1,11 +1,12 @@
 //! The store of chunks: an index in memory, a log on disk, a catalogue of the objects that the
 //! chunks make up, the history of an uplink, and the ledger of bytes.
 //!
-//! *What this is:* five independent parts. [`Index`] knows where each unit is stored, and decides
+//! *What this is:* six independent parts. [`Index`] knows where each unit is stored, and decides
 //! which units are evicted; it does no I/O. [`Log`] and [`Reader`] keep the units' bytes in segment
 //! files. [`Catalogue`] stores rows about objects, which are opaque to it. [`History`] and
 //! [`HistoryReader`] keep the units that crossed an uplink, in that order, in a directory of their
-//! own. [`ledger`] keeps sums of bytes by time; it does no I/O.
+//! own. [`Ring`] keeps the newest bytes of an uplink's published schemes until the process ends.
+//! [`ledger`] keeps sums of bytes by time; it does no I/O.
 //!
 //! *Who calls it:* the engine owns the [`Index`] and asks it directly; a writer thread owns the
 //! [`Log`] and the [`Catalogue`]; other threads hold a [`Reader`] or a [`CatalogueReader`]. Each end
@@ -31,6 +32,7 @@ pub mod ledger;
 mod log;
 mod reader;
 mod recover;
+mod ring;
 mod segment;
 mod segments;
 mod table;
@@ -46,6 +48,7 @@ pub use index::{Candidates, Index, IndexReport};
 pub use log::{Log, LogOptions, LogReport};
 pub use reader::{READ_BYTES_MAX, Reader};
 pub use recover::{Recovery, VersionFile};
+pub use ring::Ring;
 pub use segment::{
     BUDGET_BYTES_MAX, Entry, Location, Provenance, SegmentId, UNIT_BYTES_MAX, Unit, segment_bytes,
     unit_disk_bytes, unit_log_bytes,

@@ -21,11 +21,14 @@ pub enum Paper {
     /// Belcher, 2006: routers pace packets below IP (chapter 2). Which routers do is another key. In the simulator
     /// alone so far.
     Wine,
+    /// Ihm et al., USENIX ATC 2010: chunks of several sizes, by their names, between two ends of a slow link; HTTP is not
+    /// cached (§3, §5). In daemons alone.
+    Wanax,
 }
 
 impl Paper {
     /// All of them, by year of publication.
-    pub const ALL: [Self; 4] = [Self::Wine, Self::Inpcm, Self::MeshCache, Self::Ditto];
+    pub const ALL: [Self; 5] = [Self::Wine, Self::Inpcm, Self::MeshCache, Self::Ditto, Self::Wanax];
 
     /// Its name in configurations and scenarios.
     pub fn name(self) -> &'static str {
@@ -34,16 +37,27 @@ impl Paper {
             Self::Ditto => "ditto",
             Self::Inpcm => "inpcm",
             Self::Wine => "wine",
+            Self::Wanax => "wanax",
         }
     }
 
-    /// The scheme: which routers intercept, cache and overhear. `None`: the paper is about packets under IP,
-    /// and goes with any scheme.
+    /// Whether a daemon can follow it.
+    pub fn is_of_daemons(self) -> bool {
+        !matches!(self, Self::Wine | Self::Inpcm)
+    }
+
+    /// Whether a scenario of the simulator can follow it.
+    pub fn is_of_scenarios(self) -> bool {
+        self != Self::Wanax
+    }
+
+    /// The scheme: which routers intercept, cache and overhear. `None`: the paper is about packets under IP, or about
+    /// the uplink, and goes with any scheme.
     pub fn scheme(self) -> Option<Scheme> {
         match self {
             Self::MeshCache => Some(Scheme::PhThcp),
             Self::Ditto => Some(Scheme::Ditto),
-            Self::Inpcm | Self::Wine => None,
+            Self::Inpcm | Self::Wine | Self::Wanax => None,
         }
     }
 
@@ -51,7 +65,7 @@ impl Paper {
     /// what the paper lacks is off. Its constants are those of the engines' values of this name.
     pub fn link_plane(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::MeshCache | Self::Ditto => &[],
+            Self::MeshCache | Self::Ditto | Self::Wanax => &[],
             // It is evaluated with TCP Reno (chapter 4).
             Self::Inpcm => &[("pace", "off"), ("recover", "inpcm"), ("tcp_recovery", "reno")],
             Self::Wine => &[("pace", "wine"), ("recover", "off")],
@@ -82,6 +96,8 @@ impl Paper {
                 // Named as future work (§8).
                 ("cancel", "off"),
             ],
+            // The prototype had degree 8 and 128 bytes (§6), which are the defaults.
+            Self::Wanax => &[("uplink", "mrc"), ("http", "bypass")],
         }
     }
 }

@@ -7,11 +7,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use content::Profile;
+use node::uplink::Published;
 use node::{Locating, SearchConfig, SearchTimeout, Squares, overhear};
 use toml::Spanned;
 use wire::{Paper, Scheme, Selection};
 
-use super::{Config, ConfigError, Reader, file};
+use super::{Config, ConfigError, Reader, file, published};
 
 /// The deviations; by default none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct Experiment {
     pub search: SearchConfig,
     /// In which square of the map each router is, for the schemes that hash names to routers.
     pub squares: Squares,
+    /// By which published scheme content crosses the uplink's pair; `None`: by its history.
+    pub uplink: Option<Published>,
     /// What becomes of intercepted HTTP.
     pub http: Http,
 }
@@ -45,7 +48,7 @@ impl Default for Experiment {
         let (overhear, search) = (overhear::Options::default(), SearchConfig::default());
         let squares = Squares::default();
         let (paper, units, http) = (None, Profile::DEFAULT, Http::Cached);
-        Self { paper, units, overhear, search, squares, http }
+        Self { paper, units, overhear, search, squares, uplink: None, http }
     }
 }
 
@@ -92,6 +95,9 @@ impl fmt::Display for Experiment {
         if !self.squares.is_empty() {
             write!(f, "squares of {} routers, ", self.squares.len())?;
         }
+        if let Some(scheme) = self.uplink {
+            write!(f, "uplink {scheme}, ")?;
+        }
         f.write_str("for comparisons only")
     }
 }
@@ -124,6 +130,7 @@ impl Experiment {
 
     pub(super) fn check(&self, config: &Config, wrong: &mut ConfigError) {
         let (mesh, overhear) = (&config.mesh, &config.overhear);
+        published::check(self.uplink, &config.uplink, wrong);
         if self.http == Http::Bypass && config.uplink.far.is_none() {
             let text = "\"bypass\": HTTP goes by the far end then: give [uplink] `far`";
             wrong.add("[experiment] http", text);
@@ -133,6 +140,9 @@ impl Experiment {
             wrong.add("[mesh] scheme", format!("\"{}\": {text}", mesh.selection));
         }
         let Some(paper) = self.paper else { return };
+        if paper.scheme().is_none() {
+            return;
+        }
         if mesh.interfaces.is_empty() {
             let text = format!("\"{paper}\" is of a mesh: give [mesh] `interfaces`");
             wrong.add("[experiment] paper", text);
@@ -153,9 +163,11 @@ impl Experiment {
 }
 
 impl Reader<'_> {
-    pub(super) fn experiment(&mut self, file: file::Experiment) -> Experiment {
+    pub(super) fn experiment(&mut self, mut file: file::Experiment) -> Experiment {
         let squares = self.squares(&file.squares);
+        let keys = published::Keys::take(&mut file);
         let paper = file.paper.and_then(|text| self.paper(&text));
+        let uplink = self.published(&keys, paper);
         let mut read = Variants { reader: self, paper };
         Experiment {
             paper,
@@ -172,13 +184,14 @@ impl Reader<'_> {
             },
             http: read.variant("http", file.http, &HTTP),
             squares,
+            uplink,
         }
     }
 
     /// The paper of this name. Some are about packets under IP, which no daemon changes.
     fn paper(&mut self, text: &Spanned<String>) -> Option<Paper> {
         let (ours, others): (Vec<_>, Vec<_>) =
-            Paper::ALL.into_iter().partition(|it| it.scheme().is_some());
+            Paper::ALL.into_iter().partition(|it| it.is_of_daemons());
         if let Some(other) = others.iter().find(|it| it.name() == text.get_ref()) {
             let why =
                 "is in the simulator alone so far: try `hearsay-lab sim wine-chain --set paper=";
@@ -350,15 +363,16 @@ mod tests {
         let keys = file::KEYS.iter().find(|(table, _)| *table == "experiment").unwrap().1;
         for (key, word) in Paper::ALL.into_iter().flat_map(|it| it.settings()) {
             assert!(keys.contains(key), "{key}");
-            assert!(load(&format!("[experiment]\n{key} = \"{word}\"")).is_ok(), "{key} {word}");
+            let text = published::tests::with(&format!("{key} = \"{word}\""));
+            assert!(load(&text).is_ok(), "{key} {word}");
         }
     }
 
     #[test]
     fn what_a_paper_has_otherwise_is_refused() {
         let of = |text: &str| complaint(&format!("{MESH}{text}"));
-        let known = "h.toml:4: \"wanax\" is no paper here: \"meshcache\" or \"ditto\"";
-        assert_eq!(of("[experiment]\npaper = \"wanax\""), known);
+        let known = "h.toml:4: \"squid\" is no paper here: \"meshcache\" or \"ditto\" or \"wanax\"";
+        assert_eq!(of("[experiment]\npaper = \"squid\""), known);
         for paper in ["wine", "inpcm"] {
             let why = format!(
                 "h.toml:4: \"{paper}\" is in the simulator alone so far: try `hearsay-lab sim wine-chain --set paper={paper}`"

@@ -131,6 +131,9 @@ pub struct Experiment {
     #[serde(rename = "search-timeout")]
     pub search_timeout: Option<Spanned<String>>,
     pub squares: Vec<Spanned<String>>,
+    pub uplink: Option<Spanned<String>>,
+    pub degree: Option<Spanned<u32>>,
+    pub smallest: Option<Spanned<Size>>,
     pub http: Option<Spanned<String>>,
 }
 
@@ -156,7 +159,7 @@ const TOP: [&str; 16] = [
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
-const EXPERIMENT: [&str; 10] = [
+const EXPERIMENT: [&str; 13] = [
     "paper",
     "units",
     "streams",
@@ -166,6 +169,9 @@ const EXPERIMENT: [&str; 10] = [
     "locate",
     "search-timeout",
     "squares",
+    "uplink",
+    "degree",
+    "smallest",
     "http",
 ];
 

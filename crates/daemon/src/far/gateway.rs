@@ -76,6 +76,8 @@ impl Gateway {
         }
         let received = RECEIVED_BYTES.min(store_bytes);
         let histories = Histories::open(&place, (store_bytes, received), None)?;
+        // The gateway says whether it uses a published scheme.
+        let histories = histories.with_chunks(&place, store_bytes, units_max)?;
         let config = FarConfig { near_key: key, units_max, held: histories.held() };
         let marks = histories.marks();
         let (work, results) = Work::start(histories)?;

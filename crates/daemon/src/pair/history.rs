@@ -8,8 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use store::{
     Disk as Directory, Error, Files, History, HistoryOptions, HistoryReader, HistoryState, Mark,
-    Memory,
+    Memory, Ring,
 };
+
+/// The file of a published scheme's log.
+const CHUNKS: &str = "ring";
 
 /// One direction's history. If the disk fails, nothing more is kept, and nothing of it counts as held at the
 /// next connection.
@@ -24,6 +27,8 @@ pub struct Histories {
     pub out: Kept,
     /// Of what this end receives.
     pub within: Kept,
+    /// The log of a published scheme, if one may be used, and how many chunks its tables have at most.
+    pub chunks: Option<(Ring, usize)>,
 }
 
 impl Histories {
@@ -42,7 +47,30 @@ impl Histories {
             let (history, reader, state) = History::open(files, options, entropy::bytes())?;
             Ok(Kept { state, open: Some((history, reader)) })
         };
-        Ok(Self { out: open("sent", out_bytes)?, within: open("received", within_bytes)? })
+        let (out, within) = (open("sent", out_bytes)?, open("received", within_bytes)?);
+        Ok(Self { out, within, chunks: None })
+    }
+
+    /// With an empty log of at most this many bytes, for a published scheme. Its key lasts as long as the process.
+    ///
+    /// # Errors
+    /// If its file cannot be created.
+    pub fn with_chunks(
+        mut self,
+        place: &Place,
+        bytes: u64,
+        entries_max: usize,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let files: Arc<dyn Files> = match place {
+            Place::Memory => Arc::new(Memory::new()),
+            Place::Dir(path) => Arc::new(Directory::open(path.join("chunks"))?),
+        };
+        if files.names()?.iter().any(|name| name == CHUNKS) {
+            files.remove(CHUNKS)?;
+        }
+        let ring = Ring::new(files.create(CHUNKS)?, bytes, entropy::bytes())?;
+        self.chunks = Some((ring, entries_max));
+        Ok(self)
     }
 
     /// What both hold.

@@ -42,6 +42,9 @@ fn run(
     results: &UnboundedSender<(u64, Done)>,
 ) {
     let mut worker = Worker::new(histories.out, histories.within);
+    if let Some((ring, entries_max)) = histories.chunks {
+        worker = worker.with_cache(ring, entries_max);
+    }
     let mut is_dirty = false;
     loop {
         match jobs.recv_timeout(SYNC_EVERY) {

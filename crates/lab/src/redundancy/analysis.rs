@@ -3,8 +3,10 @@
 //! Each root chunk is cut and named once at all levels, and all schemes of a division share the table: what has crossed
 //! does not depend on the scheme, since each keeps all that it was sent.
 
+use content::nested::{Nested, Root};
+
 use super::counts::Counts;
-use super::division::{Division, Nested, Ours, Root};
+use super::division::{Division, Ours};
 use super::names::{Full, Names};
 use super::scheme::{Kind, LARGEST, Scheme};
 

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 
+use content::nested::{Nested, Root};
 use wire::capture::Segment;
 
 use super::counts::NAME_LEN;
-use super::division::{Division, Nested, Ours, Root};
+use super::division::{Division, Ours};
 use super::*;
 
 /// A small generator (SplitMix64).
@@ -91,7 +92,7 @@ fn chunks_of_each_level_join_to_the_content_and_nest() {
             let roots = roots(division, &content, &[content.len().max(1)]);
             let joined: Vec<u8> = roots.iter().flat_map(|root| root.bytes.clone()).collect();
             assert!(joined == content, "{} bytes became {}", content.len(), joined.len());
-            for Root { bytes, ends } in &roots {
+            for Root { bytes, ends, .. } in &roots {
                 assert_eq!(ends[0], [bytes.len() as u32]);
                 for (larger, smaller) in ends.iter().zip(&ends[1..]) {
                     assert!(smaller.is_sorted_by(|a, b| a < b) && smaller[0] > 0);

@@ -5,13 +5,14 @@ use crate::uplink::codec::Fields;
 use crate::uplink::control::{Reader, Speaker};
 use crate::uplink::messages::{Context, decode, encode};
 use crate::uplink::session::{Came, Session};
+use crate::uplink::wanax::Listing;
 use crate::uplink::{Guest, Message, PairKeys, Refused};
 use bytes::Bytes;
 use wire::{PublicKey, varint};
 
 mod engines;
 
-pub use engines::records as uplink_record;
+pub use engines::{published as uplink_published, records as uplink_record};
 
 /// One end of a connection.
 pub struct PairEnd {
@@ -157,6 +158,17 @@ pub fn uplink_messages(bytes: &[u8]) {
         assert!(rest.0.is_empty(), "{} bytes more than the message", rest.0.len());
         assert_eq!(decoded.as_ref(), Ok(&message));
     }
+}
+
+/// A list of a root's chunks that decodes is encoded again to the same bytes.
+///
+/// # Panics
+/// If that does not hold.
+pub fn uplink_listing(bytes: &[u8]) {
+    let Ok(listing) = Listing::decode(bytes) else { return };
+    let mut encoded = Vec::new();
+    listing.encode(&mut encoded);
+    assert_eq!(encoded, bytes);
 }
 
 /// Any control stream is read or refused. The bytes are pieces, each after its length in two bytes.

@@ -10,6 +10,7 @@
 use super::codec::{Fields, Malformed, Writer};
 use super::fetch::{self, Asked};
 use super::tcp::{self, Dialled, PIECE_MAX, Reach};
+use super::wanax::{ChunkName, NAMES_MAX, Published, ROOT_MAX};
 use super::{BATCH_MAX, DICTIONARY_MAX, Digest, LITERALS_MAX, RECORD_MAX, Span, UNIT_MAX};
 use crate::input::FetchError;
 use bytes::Bytes;
@@ -32,6 +33,9 @@ pub struct Hello {
     pub fresh: [u8; 16],
     /// What its sender reaches, if it is a far end.
     pub reach: Reach,
+    /// The published scheme by which content crosses on this connection, in the place of the histories. Only what the
+    /// near end says counts.
+    pub scheme: Option<Published>,
 }
 
 /// The position up to which both ends hold the same; `None` if they hold different histories, or parts that
@@ -121,6 +125,24 @@ pub enum Message {
     },
     /// The other side of a `Beat`.
     Beaten(u32),
+    /// Published schemes: a root of a flow. Its payload is a list of its chunks, and the content of those that are
+    /// believed to be missing.
+    Root {
+        /// The flow.
+        flow: u64,
+        /// The bytes of content.
+        length: u32,
+        /// The bytes of the list.
+        listing: u32,
+        /// The bytes of the payload.
+        payload: u32,
+    },
+    /// The root that came with this payload is put together: it need not be kept.
+    Acknowledge(u64),
+    /// Chunks of the root that came with this payload are missing.
+    Request(u64, Vec<ChunkName>),
+    /// The answer to the oldest request: the lengths of the chunks in its payload; zero of those that the sender lacks.
+    Chunks(Vec<u32>),
 }
 
 const HELLO: u8 = 0;
@@ -137,28 +159,24 @@ const BEATEN: u8 = 10;
 const DIAL: u8 = 11;
 const PIECE: u8 = 12;
 const RAW: u8 = 13;
+const ROOT: u8 = 14;
+const ACKNOWLEDGE: u8 = 15;
+const REQUEST: u8 = 16;
+const CHUNKS: u8 = 17;
 
 /// What both directions' encodings go by: numbers are sent as their distance from the last.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {
     flow: u64,
     position: u64,
+    payload: u64,
 }
 
 /// Appends a message.
 pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
     let mut w = Writer(out);
     match message {
-        Message::Hello(hello) => {
-            w.bytes(&[HELLO]);
-            for extent in [hello.out, hello.within] {
-                w.bytes(&extent.epoch);
-                w.number(extent.first);
-                w.number(extent.end);
-            }
-            w.bytes(&hello.fresh);
-            w.bytes(&[hello.reach.encode()]);
-        }
+        Message::Hello(hello) => encode_hello(hello, &mut w),
         Message::Open(flow, asked) => {
             cx.begin(&mut w, OPEN, *flow);
             fetch::encode_asked(asked, &mut w);
@@ -213,6 +231,10 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
             w.bytes(&[BEATEN]);
             w.number((*nonce).into());
         }
+        Message::Root { .. }
+        | Message::Acknowledge(_)
+        | Message::Request(..)
+        | Message::Chunks(_) => cx.encode_published(message, &mut w),
     }
 }
 
@@ -222,25 +244,13 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
 /// If there is no whole message, or not one within bounds.
 pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malformed> {
     let [kind] = fields.array()?;
-    let of_flow = [OPEN, DIAL, CREDIT, CANCEL, HEAD, BATCH, PIECE, RAW, FINISH];
+    let of_flow = [OPEN, DIAL, CREDIT, CANCEL, HEAD, BATCH, PIECE, RAW, FINISH, ROOT];
     if of_flow.contains(&kind) {
         cx.flow = fields.relative(cx.flow)?;
     }
     let flow = cx.flow;
     Ok(match kind {
-        HELLO => {
-            let mut extent = || {
-                let epoch = fields.array()?;
-                Ok(HistoryState { epoch, first: fields.number()?, end: fields.number()? })
-            };
-            let (out, within) = (extent()?, extent()?);
-            if out.first > out.end || within.first > within.end {
-                return Err(Malformed);
-            }
-            let fresh = fields.array()?;
-            let [reach] = fields.array()?;
-            Message::Hello(Hello { out, within, fresh, reach: Reach::decode(reach)? })
-        }
+        HELLO => decode_hello(fields)?,
         OPEN => Message::Open(flow, Box::new(fetch::decode_asked(fields)?)),
         DIAL => Message::Dial(flow, tcp::decode_dialled(fields)?),
         PIECE => Message::Piece(flow, Bytes::copy_from_slice(some(fields.string(PIECE_MAX)?)?)),
@@ -269,6 +279,23 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
             network: fields.number()?,
         },
         BEATEN => Message::Beaten(fields.short()?),
+        ROOT => Message::Root {
+            flow,
+            length: fields.short()?,
+            listing: fields.short()?,
+            payload: fields.short()?,
+        },
+        ACKNOWLEDGE => Message::Acknowledge(cx.spoken_of(fields)?),
+        REQUEST => {
+            let payload = cx.spoken_of(fields)?;
+            let count = fields.up_to(NAMES_MAX)?;
+            Message::Request(payload, (0..count).map(|_| fields.array()).collect::<Result<_, _>>()?)
+        }
+        CHUNKS => {
+            let count = fields.up_to(NAMES_MAX)?;
+            let length = |_| Ok(fields.up_to(ROOT_MAX)? as u32);
+            Message::Chunks((0..count).map(length).collect::<Result<_, _>>()?)
+        }
         _ => return Err(Malformed),
     })
 }
@@ -278,11 +305,75 @@ fn some(bytes: &[u8]) -> Result<&[u8], Malformed> {
     if bytes.is_empty() { Err(Malformed) } else { Ok(bytes) }
 }
 
+fn encode_hello(hello: &Hello, w: &mut Writer<'_>) {
+    w.bytes(&[HELLO]);
+    for extent in [hello.out, hello.within] {
+        w.bytes(&extent.epoch);
+        w.number(extent.first);
+        w.number(extent.end);
+    }
+    w.bytes(&hello.fresh);
+    w.bytes(&[hello.reach.encode()]);
+    w.bytes(&hello.scheme.map_or([0; 3], Published::code));
+}
+
+fn decode_hello(fields: &mut Fields<'_>) -> Result<Message, Malformed> {
+    let mut extent = || {
+        let epoch = fields.array()?;
+        Ok(HistoryState { epoch, first: fields.number()?, end: fields.number()? })
+    };
+    let (out, within) = (extent()?, extent()?);
+    if out.first > out.end || within.first > within.end {
+        return Err(Malformed);
+    }
+    let fresh = fields.array()?;
+    let [reach] = fields.array()?;
+    let reach = Reach::decode(reach)?;
+    let scheme = match fields.array()? {
+        [0, 0, 0] => None,
+        code => Some(Published::of_code(code).ok_or(Malformed)?),
+    };
+    Ok(Message::Hello(Hello { out, within, fresh, reach, scheme }))
+}
+
 impl Context {
     fn begin(&mut self, w: &mut Writer<'_>, kind: u8, flow: u64) {
         w.bytes(&[kind]);
         w.relative(self.flow, flow);
         self.flow = flow;
+    }
+
+    /// Appends a message of a published scheme.
+    fn encode_published(&mut self, message: &Message, w: &mut Writer<'_>) {
+        match message {
+            Message::Root { flow, length, listing, payload } => {
+                self.begin(w, ROOT, *flow);
+                [length, listing, payload].into_iter().for_each(|it| w.number((*it).into()));
+            }
+            Message::Acknowledge(payload) => self.speak_of(w, ACKNOWLEDGE, *payload),
+            Message::Request(payload, names) => {
+                self.speak_of(w, REQUEST, *payload);
+                w.number(names.len() as u64);
+                names.iter().for_each(|name| w.bytes(name));
+            }
+            Message::Chunks(lengths) => {
+                w.bytes(&[CHUNKS]);
+                w.number(lengths.len() as u64);
+                lengths.iter().for_each(|length| w.number((*length).into()));
+            }
+            _ => {}
+        }
+    }
+
+    fn speak_of(&mut self, w: &mut Writer<'_>, kind: u8, payload: u64) {
+        w.bytes(&[kind]);
+        w.relative(self.payload, payload);
+        self.payload = payload;
+    }
+
+    fn spoken_of(&mut self, fields: &mut Fields<'_>) -> Result<u64, Malformed> {
+        self.payload = fields.relative(self.payload)?;
+        Ok(self.payload)
     }
 
     fn encode_batch(&mut self, batch: &Batch, w: &mut Writer<'_>) {
@@ -375,7 +466,11 @@ impl Message {
             Self::Unit(_, bytes) => 8 + bytes.len(),
             Self::Piece(_, bytes) => 8 + bytes.len(),
             Self::Dial(..) => 24,
-            Self::Raw(..) | Self::Finish(..) | Self::Credit(..) | Self::Cancel(_) => 8,
+            Self::Request(_, names) => 8 + names.len() * size_of::<ChunkName>(),
+            Self::Chunks(lengths) => 8 + 3 * lengths.len(),
+            Self::Root { .. } => 16,
+            Self::Raw(..) | Self::Finish(..) | Self::Credit(..) => 8,
+            Self::Cancel(_) | Self::Acknowledge(_) => 8,
             _ => 64,
         }
     }
@@ -384,7 +479,8 @@ impl Message {
     pub(super) fn has_payload(&self) -> bool {
         match self {
             Self::Batch(batch) => batch.literals.is_some(),
-            Self::Raw(..) => true,
+            Self::Raw(..) | Self::Root { .. } => true,
+            Self::Chunks(lengths) => lengths.iter().any(|length| *length > 0),
             _ => false,
         }
     }

@@ -21,6 +21,7 @@ mod dictionary;
 mod far;
 mod features;
 pub(crate) mod fetch;
+mod halves;
 mod index;
 pub(crate) mod messages;
 mod near;
@@ -31,6 +32,7 @@ mod schedule;
 mod sender;
 pub(crate) mod session;
 pub(crate) mod tcp;
+pub(crate) mod wanax;
 mod work;
 
 pub use far::{Far, FarConfig, FarInput, FarOutput};
@@ -40,6 +42,7 @@ pub use pair::State;
 pub use report::PairReport;
 pub use session::{Ended, Guest, PairKeys, Refused};
 pub use tcp::Reach;
+pub use wanax::{Kind, Published, Unpublished};
 pub use work::{Direction, Done, Job, MemoryUnits, Units, Worker};
 
 use crate::input::FetchId;

@@ -15,6 +15,7 @@ use super::report::PairReport;
 use super::sender::Sender;
 use super::session::{PairKeys, Refused, Session};
 use super::tcp::{Kind, Reach};
+use super::wanax::Published;
 use super::work::{Done, Job};
 use super::{FLOWS_MAX, FlowId, TcpId};
 use crate::access::{Access, is_local};
@@ -37,8 +38,10 @@ const REDIAL_MAX: Duration = Duration::from_secs(30);
 const SOUND: Duration = Duration::from_secs(5);
 /// The head of a request at most, in bytes of plain text; longer ones go past the pair.
 const HEAD_MAX: usize = 32 * 1024;
-/// Content that waits for the link, over all flows, in bytes: with more, each flow may add little.
+/// Content that waits for the link, over all flows, in bytes …
 const WAITING_MAX: u64 = 4 * 1024 * 1024;
+/// … and with more, of each flow.
+const CROWDED: u64 = 4 * 1024;
 /// Clients that are told apart at most.
 const CLIENTS_MAX: usize = 1024;
 /// Units of what the gateway sends that its index has at most: uploads are few.
@@ -53,6 +56,8 @@ pub struct NearConfig {
     pub access: Access,
     /// What is held of what this end sends, and of what it receives.
     pub held: (HistoryState, HistoryState),
+    /// The published scheme by which content crosses, in the place of the histories.
+    pub scheme: Option<Published>,
 }
 
 /// What happens to the near end.
@@ -147,8 +152,10 @@ impl Near {
         marks: impl Iterator<Item = Mark>,
     ) -> Self {
         let (out, within) = config.held;
+        let mut pair = Pair::new(Sender::new(UNITS_MAX, out, marks), within, chance);
+        pair.scheme = config.scheme;
         Self {
-            pair: Pair::new(Sender::new(UNITS_MAX, out, marks), within, chance),
+            pair,
             config,
             keys,
             flows: BTreeMap::new(),
@@ -219,7 +226,12 @@ impl Near {
 
     /// How many bytes of a request's content, or of a TCP connection, may be given now.
     pub fn room(&self, id: FlowId) -> u64 {
-        self.pair.sender.room_within(id.number(), WAITING_MAX)
+        let sender = &self.pair.sender;
+        let room = sender.room(id.number());
+        match sender.waiting() >= WAITING_MAX {
+            true => room.min(CROWDED.saturating_sub(sender.queued(id.number()) as u64)),
+            false => room,
+        }
     }
 
     /// Requests and TCP connections that it carries.

@@ -3,17 +3,20 @@
 //! *In:* bytes of the connection, results of jobs, time. *Out:* jobs, messages and content for the engine that
 //! owns it, records. A connection is up once both histories agree; until then nothing of a flow crosses.
 
+mod agree;
 mod link;
 
 use super::RECORD_MAX;
-use super::messages::{Hello, Message, agreement};
-use super::receiver::{self, Broken, Receiver, WANTED_MAX};
+use super::halves::{Inward, Outward};
+use super::messages::Message;
+use super::receiver::{self, Broken, WANTED_MAX};
 use super::report::PairReport;
 use super::schedule::Rate;
 use super::sender::{Record, Sender};
 use super::session::{Came, PairKeys, Refused, Session};
 use super::tcp::Reach;
-use super::work::{Direction, Done, Job};
+use super::wanax::{self, Published};
+use super::work::{Done, Job};
 use crate::crossed::Crossed;
 use crate::input::FetchError;
 use bytes::Bytes;
@@ -78,12 +81,14 @@ enum Owner {
 
 /// One connection, and what is left of it when the next begins.
 pub struct Pair {
-    pub sender: Sender,
-    pub receiver: Receiver,
+    pub sender: Outward,
+    pub receiver: Inward,
     pub rate: Rate,
     pub report: PairReport,
     /// The other end opens flows.
     pub is_far: bool,
+    /// By which published scheme content crosses. The near end's configuration says so, and its hello tells the far end.
+    pub scheme: Option<Published>,
     /// What the far end reaches: this one, or the other as it said.
     pub reach: Reach,
     link: Option<Link>,
@@ -103,11 +108,12 @@ impl Pair {
         let mut hasher = blake3::Hasher::new_derive_key("hearsay 2026 epochs of an uplink's end");
         hasher.update(chance);
         Self {
-            sender,
-            receiver: Receiver::default(),
+            sender: Outward::new(sender),
+            receiver: Inward::default(),
             rate: Rate::default(),
             report: PairReport::default(),
             is_far: false,
+            scheme: None,
             reach: Reach::default(),
             link: None,
             is_spoiled: false,
@@ -159,6 +165,13 @@ impl Pair {
         self.events.push_back(Event::Down(why));
     }
 
+    /// The other end broke the protocol.
+    fn spoil(&mut self) {
+        // A published scheme checks all by names, and leaves the histories alone.
+        self.is_spoiled |= self.scheme.is_none();
+        self.close(None);
+    }
+
     /// Whether bytes may be received now.
     pub fn may_receive(&self) -> bool {
         let has_room = |link: &Link| link.session.waiting() < INBOX_MAX;
@@ -192,8 +205,7 @@ impl Pair {
                 Came::Broken => return self.close(None),
                 Came::Record(record) => {
                     if self.record(now, &record).is_err() {
-                        self.is_spoiled = true;
-                        return self.close(None);
+                        return self.spoil();
                     }
                 }
             }
@@ -244,6 +256,12 @@ impl Pair {
         }
         match message {
             Message::Batch(batch) => self.receiver.batch(batch)?,
+            Message::Root { flow, length, listing, payload } => {
+                self.receiver.root(flow, [length, listing, payload])?;
+            }
+            Message::Chunks(lengths) => self.receiver.chunks(lengths)?,
+            Message::Acknowledge(payload) => self.sender.acknowledged(payload),
+            Message::Request(payload, names) => self.sender.requested(payload, &names)?,
             Message::Piece(flow, bytes) => self.receiver.piece(flow, bytes)?,
             Message::Raw(flow, length) => self.receiver.raw(flow, length)?,
             Message::Finish(flow, result) => self.receiver.finish(flow, result),
@@ -289,72 +307,6 @@ impl Pair {
         Ok(())
     }
 
-    /// The other end's hello has come.
-    fn greeted(&mut self, hello: Hello) -> Result<(), Broken> {
-        let link = self.link.as_mut().ok_or(Broken)?;
-        match &mut link.stage {
-            Stage::Looking(theirs @ None) => *theirs = Some(hello),
-            Stage::Greeting(own) => {
-                let own = *own;
-                self.agree(&own, &hello);
-            }
-            _ => return Err(Broken),
-        }
-        Ok(())
-    }
-
-    /// The worker has said what is held: ours is the next hello.
-    fn looked(&mut self, out: HistoryState, mut within: HistoryState) {
-        let mut fresh = [0; 16];
-        self.chance.fill(&mut fresh);
-        self.within_first = within.first;
-        if self.is_spoiled {
-            within = HistoryState::default();
-        }
-        let reach = if self.is_far { self.reach } else { Reach::default() };
-        let own = Hello { out, within, fresh, reach };
-        let Some(link) = &mut self.link else { return };
-        let before = std::mem::replace(&mut link.stage, Stage::Greeting(own));
-        link.queue.push_front(Message::Hello(own));
-        if let Stage::Looking(Some(theirs)) = before {
-            self.agree(&own, &theirs);
-        }
-    }
-
-    /// Both hellos are there: makes the histories agree.
-    fn agree(&mut self, own: &Hello, theirs: &Hello) {
-        if !self.is_far {
-            self.reach = theirs.reach;
-        }
-        let out = agreement(own.out, theirs.within);
-        let within = agreement(theirs.out, own.within);
-        let floor = own.out.first.max(theirs.within.first);
-        let ends = [out, within];
-        if let Some(link) = &mut self.link {
-            link.stage = Stage::Agreeing { ends, floor, left: 2 };
-        }
-        let jobs = [(Direction::Out, out, own.fresh), (Direction::In, within, theirs.fresh)];
-        for (direction, end, fresh) in jobs {
-            let fresh = end.is_none().then_some(fresh);
-            self.job(Owner::Pair, Job::Agree { direction, end: end.unwrap_or(0), fresh });
-        }
-    }
-
-    fn agreed(&mut self) {
-        let Some(link) = &mut self.link else { return };
-        let Stage::Agreeing { ends: [out, within], floor, left } = &mut link.stage else { return };
-        *left -= 1;
-        if *left > 0 {
-            return;
-        }
-        self.sender.begin(*out, *floor);
-        self.receiver.begin(within.unwrap_or(0));
-        link.stage = Stage::Up;
-        self.is_spoiled = false;
-        self.report.is_up = true;
-        self.events.push_back(Event::Up);
-    }
-
     fn job(&mut self, owner: Owner, job: Job) -> u64 {
         self.jobs += 1;
         self.owners.insert(self.jobs, owner);
@@ -366,9 +318,7 @@ impl Pair {
     pub fn done(&mut self, now: Instant, number: u64, done: Done, keys: &mut PairKeys) {
         let Some(owner) = self.owners.remove(&number) else { return };
         match (owner, done) {
-            (Owner::Sender, Done::Packed(payload, coding)) => {
-                self.sender.packed(number, payload, coding);
-            }
+            (Owner::Sender, done) => self.sender.done(number, done),
             (Owner::Receiver(job), done) => {
                 if let Done::Unpacked(first) = done
                     && first != self.within_first
@@ -378,13 +328,14 @@ impl Pair {
                     self.beat(now);
                 }
                 if self.receiver.done(job, done).is_err() {
-                    self.is_spoiled = true;
-                    return self.close(None);
+                    return self.spoil();
                 }
                 self.take_receiver_events();
             }
             (Owner::Pair, Done::Looked(out, within)) => self.looked(out, within),
             (Owner::Pair, Done::Agreed(..)) => self.agreed(),
+            // Whoever drives this end has no cache: it cannot do what was asked of it.
+            (Owner::Pair, Done::Published(wanax::Done::False)) => return self.close(None),
             (Owner::Pair, Done::Supplied(position, bytes)) => {
                 let bytes = bytes.map(Vec::from).unwrap_or_default();
                 self.say(Message::Unit(position, bytes));
@@ -441,7 +392,7 @@ impl Pair {
         if self.events.is_empty() && self.state() == State::Up {
             for (flow, job) in self.sender.prepare(now, &self.rate) {
                 let number = self.job(Owner::Sender, job);
-                self.sender.is_packing(number, flow);
+                self.sender.is_working(number, flow);
             }
             self.take_receiver_events();
         }
@@ -559,12 +510,20 @@ impl Pair {
 
     /// All counters.
     pub fn report(&self) -> PairReport {
+        let (ours, published) = (&self.sender.ours, &self.sender.published);
+        let chunks = self.receiver.published.counts;
         PairReport {
-            units_wanted: self.receiver.wanted,
-            sent_as_references: self.sender.as_references,
-            sent_as_differences: self.sender.as_differences,
-            sent_as_new: self.sender.as_new,
-            sent_uncut: self.sender.uncut,
+            units_wanted: self.receiver.ours.wanted,
+            sent_as_references: ours.as_references + published.as_references,
+            sent_as_differences: ours.as_differences,
+            sent_as_new: ours.as_new + published.as_new,
+            sent_uncut: ours.uncut,
+            sent_names_bytes: published.name_bytes,
+            hints_wrong: self.receiver.published.wrong_hints,
+            chunk_reads: chunks.reads,
+            chunk_writes: chunks.writes,
+            chunk_written_bytes: chunks.written,
+            chunk_entries: chunks.entries,
             ..self.report
         }
     }

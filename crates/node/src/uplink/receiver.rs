@@ -5,13 +5,15 @@
 //! What is not passed on yet is kept as positions only: a flow that nobody reads costs no memory, except for what
 //! crossed uncut, which is bounded for all flows together.
 
+mod flow;
+
 use super::messages::{Batch, Literals, Message, WANTS_MAX};
-use super::tcp::TCP_WINDOW;
 use super::work::{Done, Job};
-use super::{BATCH_MAX, Digest, FLOWS_MAX, Span, WINDOW};
+use super::{BATCH_MAX, Digest, FLOWS_MAX, Span};
 use crate::crossed::Crossed;
 use crate::input::FetchError;
 use bytes::{Bytes, BytesMut};
+use flow::{Flow, Part};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of payloads that are not complete, or wait for others, at most.
@@ -98,71 +100,6 @@ enum Arriving {
     },
     /// Uncut bytes of this flow. They come in one piece.
     Raw(u64, u32),
-}
-
-/// The next part of a flow.
-enum Part {
-    /// Units, and how they crossed.
-    Batch(Batch, Crossed),
-    /// Uncut bytes.
-    Uncut(Bytes),
-    /// Uncut bytes that are the payload of this number.
-    Coming(u64),
-}
-
-struct Flow {
-    parts: VecDeque<Part>,
-    /// It is a TCP flow.
-    is_tcp: bool,
-    /// Uncut bytes among the parts.
-    uncut: usize,
-    /// The first batch is being read.
-    is_reading: bool,
-    /// Content that is checked and not passed on.
-    ready: VecDeque<Bytes>,
-    /// How many more bytes may be passed on; negative if the last piece was larger.
-    granted: i64,
-    /// Bytes that have crossed and were not passed on.
-    held: u64,
-    /// Bytes that were passed on since the last credit was said.
-    unsaid: u64,
-    ended: Option<Result<(), FetchError>>,
-}
-
-impl Flow {
-    fn new(is_tcp: bool) -> Self {
-        Self {
-            parts: VecDeque::new(),
-            is_tcp,
-            uncut: 0,
-            is_reading: false,
-            ready: VecDeque::new(),
-            granted: 0,
-            held: 0,
-            unsaid: 0,
-            ended: None,
-        }
-    }
-
-    /// Bytes that the sender may be ahead.
-    fn window(&self) -> u64 {
-        if self.is_tcp { TCP_WINDOW } else { WINDOW }
-    }
-
-    /// What its parts take, in spans.
-    fn cost(&self) -> usize {
-        self.parts.iter().map(Part::cost).sum()
-    }
-}
-
-impl Part {
-    /// What it takes until it is passed on, in spans.
-    fn cost(&self) -> usize {
-        match self {
-            Self::Batch(batch, _) => BATCH_COST + batch.spans.len(),
-            Self::Uncut(_) | Self::Coming(_) => BATCH_COST,
-        }
-    }
 }
 
 impl Receiver {

@@ -31,6 +31,18 @@ wire::counters! {
             connections: Counter, Connections;
             /// Units that this end had lost, and asked for again.
             units_wanted: Counter, Chunks;
+            /// Published schemes: bytes of the names of chunks that this end sent.
+            sent_names_bytes: Counter, Bytes;
+            /// Published schemes: chunks that the other end believed to be here, and that had to be requested.
+            hints_wrong: Counter, Chunks;
+            /// Published schemes: chunks that were read from the log.
+            chunk_reads: Counter, Chunks;
+            /// Published schemes: writes to the log, each of all new chunks of a root.
+            chunk_writes: Counter, Events;
+            /// Published schemes: bytes that were written to the log.
+            chunk_written_bytes: Counter, Bytes;
+            /// Published schemes: chunks in the index.
+            chunk_entries: Gauge, Chunks;
         }
         Uplink ("hearsay_uplink_received_bytes_total", class, "Bytes that arrived on the pair's connections, by what they were.") {
             /// Payloads of new content and of differences.

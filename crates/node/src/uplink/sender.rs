@@ -17,6 +17,7 @@ use super::{BATCH_MAX, LITERALS_MAX, digest_of};
 use crate::input::FetchError;
 use bytes::Bytes;
 use flow::{Flow, Outgoing, Picked, cost_of};
+pub use flow::{PAUSE, PAUSE_TCP};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use store::{HistoryState, Mark};
@@ -41,9 +42,6 @@ const FIRST_LITERALS_MAX: usize = 16 * 1024;
 const FIRST: u64 = 64 * 1024;
 /// A head waits this long for the first content, to share its record.
 const HEAD_WAIT: Duration = Duration::from_millis(5);
-
-/// Content of a flow that may wait while too much waits in all, in bytes.
-const CROWDED: u64 = 4 * 1024;
 
 /// What goes into the next record.
 #[derive(Debug, Default)]
@@ -204,15 +202,9 @@ impl Sender {
         flow.map_or(0, Flow::room)
     }
 
-    /// The same, but little while this much waits in all flows.
-    pub fn room_within(&self, flow: u64, waiting_max: u64) -> u64 {
-        let room = self.room(flow);
-        match self.flows.get(&flow) {
-            Some(flow) if self.waiting() >= waiting_max => {
-                room.min(CROWDED.saturating_sub(flow.queued as u64))
-            }
-            _ => room,
-        }
+    /// How many bytes of a flow's content wait here.
+    pub fn queued(&self, flow: u64) -> usize {
+        self.flows.get(&flow).map_or(0, |flow| flow.queued)
     }
 
     /// How many flows there are.

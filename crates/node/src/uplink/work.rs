@@ -6,7 +6,7 @@
 //! which the engine gave them, and a job may count on the earlier ones.
 
 use super::messages::Coding;
-use super::{BATCH_MAX, DICTIONARY_MAX, Digest, Span, UNIT_MAX, digest_of, name_of};
+use super::{BATCH_MAX, DICTIONARY_MAX, Digest, Span, UNIT_MAX, digest_of, name_of, wanax};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use store::{HistoryState, Mark};
@@ -84,6 +84,8 @@ pub enum Job {
         /// … or everything.
         fresh: Option<[u8; 16]>,
     },
+    /// Something for the tables of a published scheme → [`Done::Published`].
+    Published(wanax::Job),
 }
 
 /// What a job led to.
@@ -107,6 +109,8 @@ pub enum Done {
     Agreed(Direction, HistoryState),
     /// There is nothing to tell.
     Nothing,
+    /// What the tables of a published scheme say.
+    Published(wanax::Done),
 }
 
 /// Refilled units that are kept at most.
@@ -136,6 +140,8 @@ pub struct Worker<U> {
     recent_bytes: usize,
     packer: zstd_safe::CCtx<'static>,
     unpacker: zstd_safe::DCtx<'static>,
+    /// For published schemes.
+    cache: Option<wanax::Cache>,
 }
 
 impl<U: Units> Worker<U> {
@@ -151,7 +157,15 @@ impl<U: Units> Worker<U> {
             recent_bytes: 0,
             packer: zstd_safe::CCtx::create(),
             unpacker: zstd_safe::DCtx::create(),
+            cache: None,
         }
+    }
+
+    /// With a cache for published schemes, in which chunks rest in this log; its tables have at most this many entries
+    /// each, of some 130 bytes together. Without one, connections that use such a scheme end at once.
+    pub fn with_cache(mut self, ring: store::Ring, entries_max: usize) -> Self {
+        self.cache = Some(wanax::Cache::new(ring, entries_max));
+        self
     }
 
     /// What the histories hold: of what is sent, and of what is received.
@@ -185,6 +199,10 @@ impl<U: Units> Worker<U> {
             }
             Job::Look => Done::Looked(self.out.held(), self.within.held()),
             Job::Agree { direction, end, fresh } => self.agree(direction, end, fresh),
+            Job::Published(job) => Done::Published(match &mut self.cache {
+                Some(cache) => cache.work(job),
+                None => wanax::Done::False,
+            }),
         }
     }
 

@@ -67,8 +67,8 @@ struct Chaos {
 }
 
 impl Chaos {
-    fn new(near_units: usize, far_units: usize, link: Link) -> Self {
-        let (bodies, mut net) = (bodies(), Net::with_histories(link, near_units, far_units));
+    fn new(mut net: Net) -> Self {
+        let bodies = bodies();
         for (at, body) in bodies.iter().enumerate() {
             net.origin(&format!("/{at}"), body.clone());
         }
@@ -158,7 +158,20 @@ proptest! {
         is_slow: bool,
     ) {
         let link = if is_slow { Link::SLOW } else { Link::FAST };
-        let mut chaos = Chaos::new(near_units, far_units, link);
+        let mut chaos = Chaos::new(Net::with_histories(link, near_units, far_units));
+        steps.into_iter().for_each(|step| chaos.take(step));
+        chaos.settle();
+    }
+
+    #[test]
+    fn nor_is_one_by_the_published_schemes(
+        steps in proptest::collection::vec(step(), 1..50),
+        scheme in prop_oneof![Just("mrc-8-128"), Just("mrc-large-2-64"), Just("src-1024")],
+        log in prop_oneof![Just(300_000), Just(64 << 20)],
+        is_slow: bool,
+    ) {
+        let link = if is_slow { Link::SLOW } else { Link::FAST };
+        let mut chaos = Chaos::new(Net::published(link, scheme, log));
         steps.into_iter().for_each(|step| chaos.take(step));
         chaos.settle();
     }

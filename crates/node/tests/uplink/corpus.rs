@@ -1,6 +1,6 @@
 //! The corpus of the uplink's fuzz targets, run as plain tests, and how it was made.
 
-use crate::rogue::{AgainstNear, head, hello, keys, literals, open, reference};
+use crate::rogue::{AgainstNear, head, hello, keys, literals, number, open, reference};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use node::FetchError;
 use node::testing::{self, Dialled, PairEnd, uplink_encoded};
@@ -16,11 +16,13 @@ fn place(target: &str) -> PathBuf {
 
 #[test]
 fn the_corpus_does_no_harm() {
-    let targets: [(&str, Check); 4] = [
+    let targets: [(&str, Check); 6] = [
         ("uplink_messages", testing::uplink_messages),
         ("uplink_control", testing::uplink_control),
         ("uplink_record", testing::uplink_record),
         ("uplink_handshake", testing::uplink_handshake),
+        ("uplink_published", testing::uplink_published),
+        ("uplink_listing", testing::uplink_listing),
     ];
     for (target, check) in targets {
         let files: Vec<_> = std::fs::read_dir(place(target)).unwrap().collect();
@@ -54,6 +56,10 @@ fn messages() -> Vec<Message> {
         dial(1),
         Message::Piece(3, b"HELO\r\n".as_slice().into()),
         Message::Raw(3, 300),
+        Message::Root { flow: 1, length: 40, listing: 21, payload: 61 },
+        Message::Acknowledge(3),
+        Message::Request(1, vec![[1; 20], [2; 20]]),
+        Message::Chunks(vec![40, 0]),
     ]
 }
 
@@ -77,6 +83,44 @@ fn records(flow: u64) -> Vec<u8> {
     let rest = uplink_encoded(&[again, Message::Finish(flow, Ok(())), Message::Want(vec![0])]);
     let (begin, rest) = ([&[1][..], &begin].concat(), [&[1][..], &rest].concat());
     [piece(&begin), piece(&data), piece(&rest)].concat()
+}
+
+/// A chunk of a list: its name, its length, whether its content crosses.
+fn chunk(bytes: &[u8], is_missing: bool) -> Vec<u8> {
+    let number = (bytes.len() << 1) as u8 | u8::from(is_missing);
+    [&content::name(bytes).as_bytes()[..20], &[number]].concat()
+}
+
+/// Records of a flow that is answered by a published scheme: a root whose content crosses, and one that is believed to
+/// be there, which is then supplied or not.
+fn roots(flow: u64, supplied: &[u8]) -> Vec<u8> {
+    let (known, wrong) = ([1; 40], [2; 50]);
+    let first = [&chunk(&known, true)[..], &known].concat();
+    let root = |length, listing, payload: usize| {
+        let payload = payload as u32;
+        Message::Root { flow: number(flow), length, listing, payload }
+    };
+    let begin = uplink_encoded(&[open(9, true), head(flow), root(40, 21, first.len())]);
+    let second = [chunk(&known, false), chunk(&wrong, false)].concat();
+    let then = uplink_encoded(&[
+        root(90, 42, second.len()),
+        Message::Request(0, vec![[7; 20]]),
+        Message::Acknowledge(0),
+    ]);
+    let answer = uplink_encoded(&[Message::Chunks(vec![supplied.len() as u32])]);
+    let end = uplink_encoded(&[Message::Finish(number(flow), Ok(()))]);
+    let said = |messages: &[u8]| piece(&[&[1], messages].concat());
+    let data = |bytes: &[u8]| piece(&[&[0, 0, 1, bytes.len() as u8], bytes].concat());
+    [
+        said(&begin),
+        data(&first),
+        said(&then),
+        data(&second),
+        said(&answer),
+        data(supplied),
+        said(&end),
+    ]
+    .concat()
 }
 
 /// Records of a TCP flow.
@@ -110,6 +154,14 @@ fn write_the_corpus() {
     write("uplink_record", "other-flow", &records(3));
     write("uplink_record", "tcp", &tcp());
     write("uplink_record", "plain", &piece(&[0, 0, 1, 0]));
+    write("uplink_published", "supplied", &roots(1, &[2; 50]));
+    write("uplink_published", "false", &roots(1, &[3; 50]));
+    write("uplink_published", "lacking", &roots(2, &[]));
+    write("uplink_published", "other-flow", &roots(3, &[2; 50]));
+    write("uplink_listing", "one", &chunk(&[1; 40], true));
+    write("uplink_listing", "two", &[chunk(&[1; 40], true), chunk(&[2; 50], false)].concat());
+    write("uplink_listing", "empty-chunk", &chunk(&[], true));
+    write("uplink_listing", "cut", &chunk(&[1; 40], true)[..20]);
     let mut end = PairEnd::near(keys(1));
     let hand = end.take_outbox().unwrap();
     write("uplink_handshake", "near", &[&[255][..], &hand].concat());

@@ -136,6 +136,7 @@ fn an_end_that_cannot_read_its_marks_goes_on_behind_them() {
         out: Default::default(),
         within: held,
         fresh: [5; 16],
+        scheme: None,
         reach: node::uplink::Reach::default(),
     };
     rogue.say(&[Message::Hello(hello)]);

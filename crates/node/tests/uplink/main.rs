@@ -10,6 +10,7 @@ mod hostile;
 mod hostile_near;
 mod hostile_tcp;
 mod net;
+mod published;
 mod rogue;
 mod savings;
 mod strangers;

@@ -4,12 +4,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use node::uplink::{
     Far, FarConfig, FarInput, FarOutput, FlowId, Guest, MemoryUnits, Near, NearConfig, NearInput,
-    NearOutput, PairKeys, Reach, State, TcpId, Worker,
+    NearOutput, PairKeys, Published, Reach, State, TcpId, Worker,
 };
 use node::{Access, Caller, Dial, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
+use store::{Files as _, Memory, Ring};
 use wire::Instant;
 
 /// How the link between the two ends is.
@@ -134,6 +135,9 @@ pub struct Net {
     connections: u8,
     near_units: usize,
     far_units: usize,
+    scheme: Option<Published>,
+    /// What a published scheme's logs have, in bytes.
+    log: u64,
 }
 
 const NEAR_SEED: [u8; 32] = [1; 32];
@@ -150,14 +154,24 @@ impl Net {
 
     /// With histories of at most this many units.
     pub fn with_histories(link: Link, near_units: usize, far_units: usize) -> Self {
-        let worker = |units| {
-            let history = || MemoryUnits::new([9; 16], units);
-            Worker::new(history(), history())
-        };
-        let (near_worker, far_worker) = (worker(near_units), worker(far_units));
+        Self::with(link, (near_units, far_units), None, 64 << 20)
+    }
+
+    /// With a published scheme, whose logs have this many bytes.
+    pub fn published(link: Link, scheme: &str, log: u64) -> Self {
+        Self::with(link, (100_000, 100_000), Some(scheme.parse().unwrap()), log)
+    }
+
+    fn with(
+        link: Link,
+        (near_units, far_units): (usize, usize),
+        scheme: Option<Published>,
+        log: u64,
+    ) -> Self {
+        let (near_worker, far_worker) = (worker(9, near_units, log), worker(9, far_units, log));
         Self {
             now: Instant::from_nanos(1),
-            near: near_end(&near_worker, 1),
+            near: near_end(&near_worker, 1, scheme),
             far: far_end(&far_worker, 1),
             near_worker,
             far_worker,
@@ -184,6 +198,8 @@ impl Net {
             connections: 0,
             near_units,
             far_units,
+            scheme,
+            log,
         }
     }
 
@@ -288,8 +304,7 @@ impl Net {
         self.cut();
         self.connections += 1;
         if !keeps {
-            let history = || MemoryUnits::new([7; 16], self.far_units);
-            self.far_worker = Worker::new(history(), history());
+            self.far_worker = worker(7, self.far_units, self.log);
         }
         self.responses.clear();
         self.far = far_end(&self.far_worker, 10 + self.connections);
@@ -301,10 +316,9 @@ impl Net {
         self.cut();
         self.connections += 1;
         if !keeps {
-            let history = || MemoryUnits::new([8; 16], self.near_units);
-            self.near_worker = Worker::new(history(), history());
+            self.near_worker = worker(8, self.near_units, self.log);
         }
-        self.near = near_end(&self.near_worker, 10 + self.connections);
+        self.near = near_end(&self.near_worker, 10 + self.connections, self.scheme);
         self.mend();
     }
 
@@ -687,11 +701,18 @@ thread_local! {
     static FAR_KEYS: std::cell::RefCell<Option<PairKeys>> = const { std::cell::RefCell::new(None) };
 }
 
-fn near_end(worker: &Worker<MemoryUnits>, run: u8) -> Near {
+fn worker(epoch: u8, units: usize, log: u64) -> Worker<MemoryUnits> {
+    let history = || MemoryUnits::new([epoch; 16], units);
+    let ring = Ring::new(Memory::new().create("ring").unwrap(), log, [3; 32]).unwrap();
+    Worker::new(history(), history()).with_cache(ring, 1 << 20)
+}
+
+fn near_end(worker: &Worker<MemoryUnits>, run: u8, scheme: Option<Published>) -> Near {
     let config = NearConfig {
         far_key: keys(&FAR_SEED, 1).key(),
         access: Access::default(),
         held: worker.held(),
+        scheme,
     };
     Near::new(config, keys(&NEAR_SEED, run), &[run; 32], std::iter::empty())
 }

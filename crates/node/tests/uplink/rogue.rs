@@ -6,12 +6,12 @@ use http::{HeaderMap, Method, StatusCode};
 use node::testing::{Asked, Batch, Coding, Heard, Hello, Literals, PairEnd};
 use node::uplink::{
     Far, FarConfig, FarInput, FarOutput, Guest, Job, MemoryUnits, Message, Near, NearConfig,
-    NearInput, NearOutput, PairKeys, Refused, Span, State, TcpId, Worker,
+    NearInput, NearOutput, PairKeys, Published, Refused, Span, State, TcpId, Worker,
 };
 use node::{Access, Dial, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use store::HistoryState;
+use store::{Files as _, HistoryState, Memory, Ring};
 use wire::Instant;
 
 pub fn keys(seed: u8) -> PairKeys {
@@ -20,7 +20,8 @@ pub fn keys(seed: u8) -> PairKeys {
 
 pub fn worker() -> Worker<MemoryUnits> {
     let history = || MemoryUnits::new([9; 16], 100_000);
-    Worker::new(history(), history())
+    let ring = Ring::new(Memory::new().create("ring").unwrap(), 1 << 20, [3; 32]).unwrap();
+    Worker::new(history(), history()).with_cache(ring, 10_000)
 }
 
 /// A hello of an end that holds nothing.
@@ -31,6 +32,7 @@ pub fn hello() -> Message {
         within: nothing,
         fresh: [5; 16],
         reach: node::uplink::Reach::default(),
+        scheme: None,
     })
 }
 
@@ -100,9 +102,22 @@ pub struct AgainstNear {
 impl AgainstNear {
     /// Neither side has sent anything.
     pub fn dialled(far_key: u8) -> Self {
+        Self::dialled_with(far_key, None)
+    }
+
+    /// Both sides are up, and the near end uses a published scheme.
+    pub fn published(scheme: &str) -> Self {
+        let mut it = Self::dialled_with(2, Some(scheme.parse().unwrap()));
+        it.say(&[hello()]);
+        assert!(it.near.is_up());
+        it
+    }
+
+    fn dialled_with(far_key: u8, scheme: Option<Published>) -> Self {
         let worker = worker();
         let access = Access::default();
-        let config = NearConfig { far_key: keys(far_key).key(), access, held: worker.held() };
+        let config =
+            NearConfig { far_key: keys(far_key).key(), access, held: worker.held(), scheme };
         let mut it = Self {
             now: Instant::from_nanos(1),
             near: Near::new(config, keys(1), &[3; 32], std::iter::empty()),

@@ -62,6 +62,7 @@ impl<'a> Outside<'a> {
         self.far.map(|far| FarPlace {
             to: SocketAddrV4::new(address(far), FAR_PORT),
             key: keys(seed(far)).key(),
+            scheme: self.scenario.published,
         })
     }
 

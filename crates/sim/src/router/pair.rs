@@ -7,9 +7,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
 use node::uplink::{
-    MemoryUnits, Near, NearConfig, NearInput, NearOutput, PairKeys, PairReport, Worker,
+    MemoryUnits, Near, NearConfig, NearInput, NearOutput, PairKeys, PairReport, Published, Worker,
 };
 use node::{Access, Input, OriginOutput};
+use store::{Files as _, Memory, Ring};
 use wire::{Instant, PublicKey};
 
 use super::fetches::Fetches;
@@ -19,6 +20,10 @@ use crate::net::{Event, Host, SocketId};
 /// Units that either end keeps at most: as many as the daemon's default of memory has in its index.
 pub(super) const UNITS_MAX: usize = 512 * 1024;
 
+/// What a published scheme's log has at most, and its tables. Both grow as they are used.
+const RING_BYTES: u64 = 1 << 30;
+const CHUNKS_MAX: usize = 8 << 20;
+
 /// Where the far end is, and what it must prove.
 #[derive(Clone, Copy, Debug)]
 pub struct FarPlace {
@@ -26,6 +31,8 @@ pub struct FarPlace {
     pub to: SocketAddrV4,
     /// Its key.
     pub key: PublicKey,
+    /// By which published scheme content crosses; `None`: by the histories.
+    pub scheme: Option<Published>,
 }
 
 /// The keys of an end whose machine has this seed.
@@ -48,7 +55,13 @@ pub(super) fn chance(seed: u64) -> [u8; 32] {
 pub(super) fn worker(seed: u64) -> Worker<MemoryUnits> {
     let epoch = u128::from(seed).to_le_bytes();
     let history = || MemoryUnits::new(epoch, UNITS_MAX);
-    Worker::new(history(), history())
+    let worker = Worker::new(history(), history());
+    let file = Memory::new().create("ring");
+    let key = stream("hearsay sim 2026 log of a published scheme", seed);
+    match file.and_then(|file| Ring::new(file, RING_BYTES, key)) {
+        Ok(ring) => worker.with_cache(ring, CHUNKS_MAX),
+        Err(error) => unreachable!("a new file in memory: {error}"),
+    }
 }
 
 fn stream(purpose: &str, seed: u64) -> [u8; 32] {
@@ -67,8 +80,12 @@ impl Pair {
     /// The near end of a machine with this seed.
     pub fn new(far: FarPlace, seed: u64) -> Self {
         let worker = worker(seed);
-        let config =
-            NearConfig { far_key: far.key, access: Access::default(), held: worker.held() };
+        let config = NearConfig {
+            far_key: far.key,
+            access: Access::default(),
+            held: worker.held(),
+            scheme: None,
+        };
         let near = Near::new(config, keys(seed), &chance(seed), worker.marks().into_iter());
         Self { near, worker, to: far.to, line: None }
     }

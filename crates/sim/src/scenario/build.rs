@@ -12,7 +12,9 @@ use super::key::{Layout, Settings};
 use super::problem::{ScenarioError, advice, quote};
 use super::signals::Signals;
 use super::tree::{self, Tree};
-use super::{Browsing, Load, Request, Router, Scenario, Traffic, Uplink, Workload, random};
+use super::{
+    Browsing, Load, Request, Router, Scenario, Traffic, Uplink, Workload, random, uplink as wired,
+};
 
 /// Largest number of flows; each takes a port of its own.
 const FLOWS_MAX: u64 = 10_000;
@@ -90,6 +92,8 @@ impl<'a> Builder<'a> {
         let workload = workload(&self.file.settings, trace);
         let uplink = Uplink::of(&self.file.settings.uplink)
             .map_err(|text| ScenarioError::one(self.place, &text))?;
+        let published = wired::published(&self.file.settings.uplink)
+            .map_err(|text| ScenarioError::one(self.place, &text))?;
         self.check_load(&workload, receivers.len())?;
         // Reports show the receivers by name, even if the file does not give them.
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
@@ -130,6 +134,7 @@ impl<'a> Builder<'a> {
             plane,
             uplink,
             far: settings.uplink.far,
+            published,
             traffic: settings.traffic,
             workload,
             changed: settings.changed,

@@ -107,6 +107,16 @@ fn the_uplink_is_as_its_keys_say() {
     let far = |settings| load(THREE, settings).unwrap().far;
     assert_eq!((far(&[]), far(&[("far", "pair")])), (FarEnd::None, FarEnd::Pair));
     assert!(complaint(THREE, &[("far", "near")]).contains("none"));
+    let scheme = |settings| load(THREE, settings).unwrap().published.map(|it| it.to_string());
+    assert_eq!(scheme(&[("far", "pair")]), None);
+    let fine = [("far", "pair"), ("uplink", "mrc"), ("degree", "2"), ("smallest", "64")];
+    assert_eq!(scheme(&fine).as_deref(), Some("mrc-2-64"));
+    let alone = complaint(THREE, &[("uplink", "mrc")]);
+    assert!(alone.contains("set `far` to \"pair\""), "{alone}");
+    let stray = complaint(THREE, &[("far", "pair"), ("degree", "2")]);
+    assert!(stray.contains("set `uplink`"), "{stray}");
+    let deep = complaint(THREE, &[("far", "pair"), ("uplink", "mrc"), ("smallest", "32")]);
+    assert!(deep.contains("degree 8") && deep.contains("32 bytes"), "{deep}");
     // They have no meaning where nothing crosses the uplink.
     assert!(complaint("hops = 3\ntraffic = 'tcp'\nuplink_loss = 0.1", &[]).contains("`traffic`"));
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use node::uplink::{Kind, Published};
+
 use super::choice::Choice;
 use super::keys::UPLINK_MBPS_MIN;
 use crate::pipe::Pipe;
@@ -21,6 +23,10 @@ pub(super) struct UplinkKeys {
     pub loss: f64,
     pub queue: u64,
     pub far: FarEnd,
+    pub crossing: Crossing,
+    /// 0: the scheme's usual one.
+    pub degree: u64,
+    pub smallest: u64,
 }
 
 impl Default for UplinkKeys {
@@ -33,6 +39,9 @@ impl Default for UplinkKeys {
             loss: 0.0,
             queue: 1000,
             far: FarEnd::None,
+            crossing: Crossing(None),
+            degree: 0,
+            smallest: 0,
         }
     }
 }
@@ -58,6 +67,40 @@ impl FarEnd {
 
 impl Choice for FarEnd {
     const ALL: &'static [(Self, &'static str)] = &[(Self::None, "none"), (Self::Pair, "pair")];
+}
+
+/// How content crosses the pair: by its history, or by a scheme of this kind as published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Crossing(pub Option<Kind>);
+
+impl Choice for Crossing {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self(None), "ours"),
+        (Self(Some(Kind::Mrc)), "mrc"),
+        (Self(Some(Kind::MrcLarge)), "mrc-large"),
+        (Self(Some(Kind::Src)), "src"),
+    ];
+}
+
+/// The published scheme that the keys describe, if they describe one; otherwise why there is none.
+pub(super) fn published(keys: &UplinkKeys) -> Result<Option<Published>, String> {
+    let set = |value: u64| (value > 0).then_some(value as u32);
+    let (degree, smallest) = (set(keys.degree), set(keys.smallest));
+    let word = keys.crossing.word();
+    match keys.crossing.0 {
+        None if degree.is_some() || smallest.is_some() => {
+            Err("`degree` and `smallest` are of a published scheme: set `uplink`, like \"mrc\""
+                .into())
+        }
+        None => Ok(None),
+        Some(_) if keys.far == FarEnd::None => {
+            Err(format!("`uplink` \"{word}\" is of a pair: set `far` to \"pair\""))
+        }
+        Some(kind) => {
+            let scheme = Published::new(kind, degree, smallest);
+            scheme.map(Some).map_err(|why| format!("`uplink` \"{word}\": {why}"))
+        }
+    }
 }
 
 /// The wired link between the gateway and the origin.

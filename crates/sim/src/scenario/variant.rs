@@ -188,7 +188,8 @@ const NO_PAPER: &str = "none";
 impl Variant {
     /// The values of the key `paper`.
     pub(super) fn papers() -> impl Iterator<Item = &'static str> {
-        [NO_PAPER].into_iter().chain(Paper::ALL.map(Paper::name))
+        let papers = Paper::ALL.into_iter().filter(|it| it.is_of_scenarios());
+        [NO_PAPER].into_iter().chain(papers.map(Paper::name))
     }
 
     /// The value of the key `paper`.
@@ -199,7 +200,8 @@ impl Variant {
     /// Follows the paper of this name, or none, and sets all keys here; keys set later are [checked](Self::check).
     /// `None` if there is no such paper.
     pub(super) fn follow(&mut self, name: &str) -> Option<()> {
-        let paper = Paper::ALL.into_iter().find(|it| it.name() == name);
+        let mut papers = Paper::ALL.into_iter().filter(|it| it.is_of_scenarios());
+        let paper = papers.find(|it| it.name() == name);
         if paper.is_none() && name != NO_PAPER {
             return None;
         }

@@ -7,12 +7,12 @@ use crate::output::{Dial, Fetch, OriginOutput};
 use crate::testing::Hello;
 use crate::uplink::{
     Far, FarConfig, FarInput, FarOutput, Guest, MemoryUnits, Message, Near, NearConfig, NearInput,
-    NearOutput, PairKeys, Reach, Worker,
+    NearOutput, PairKeys, Published, Reach, Worker,
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use std::time::Duration;
-use store::HistoryState;
+use store::{Files as _, HistoryState, Memory, Ring};
 use wire::Instant;
 
 const NOW: Instant = Instant::from_nanos(1);
@@ -25,12 +25,17 @@ fn keys(seed: u8) -> PairKeys {
 
 fn worker() -> Worker<MemoryUnits> {
     let history = || MemoryUnits::new([9; 16], 1000);
-    Worker::new(history(), history())
+    let ring = Ring::new(Memory::new().create("ring").expect("a new file"), 1 << 20, [3; 32]);
+    Worker::new(history(), history()).with_cache(ring.expect("an empty file"), 1000)
 }
 
-fn near_end(worker: &Worker<MemoryUnits>) -> Near {
-    let config =
-        NearConfig { far_key: keys(2).key(), access: Access::default(), held: worker.held() };
+fn near_end(worker: &Worker<MemoryUnits>, scheme: Option<Published>) -> Near {
+    let config = NearConfig {
+        far_key: keys(2).key(),
+        access: Access::default(),
+        held: worker.held(),
+        scheme,
+    };
     Near::new(config, keys(1), &[3; 32], std::iter::empty())
 }
 
@@ -40,6 +45,7 @@ pub fn handshake<'a>(pieces: impl Iterator<Item = &'a [u8]>, far: PairKeys) {
         far_key: far.key(),
         access: Access::default(),
         held: (HistoryState::default(), HistoryState::default()),
+        scheme: None,
     };
     let mut near = Near::new(config, keys(1), &[3; 32], std::iter::empty());
     near.handle_input(NOW, NearInput::Connected);
@@ -55,8 +61,20 @@ pub fn handshake<'a>(pieces: impl Iterator<Item = &'a [u8]>, far: PairKeys) {
 /// # Panics
 /// If an end does, or wants to send without bound.
 pub fn records(bytes: &[u8]) {
-    against_far(bytes);
-    against_near(bytes);
+    against_far(bytes, None);
+    against_near(bytes, None);
+}
+
+/// The same with ends that use a published scheme.
+///
+/// # Panics
+/// As [`records`].
+pub fn published(bytes: &[u8]) {
+    for scheme in ["mrc-8-128", "mrc-large-2-32", "src-64"] {
+        let scheme = scheme.parse().ok();
+        against_far(bytes, scheme);
+        against_near(bytes, scheme);
+    }
 }
 
 fn record(end: &mut PairEnd, piece: &[u8]) -> Option<Bytes> {
@@ -65,12 +83,13 @@ fn record(end: &mut PairEnd, piece: &[u8]) -> Option<Bytes> {
 }
 
 /// The answer to a hello, from an end that holds nothing.
-fn hello() -> Message {
+fn hello(scheme: Option<Published>) -> Message {
     let nothing = HistoryState::default();
-    Message::Hello(Hello { out: nothing, within: nothing, fresh: [5; 16], reach: Reach::default() })
+    let reach = Reach::default();
+    Message::Hello(Hello { out: nothing, within: nothing, fresh: [5; 16], reach, scheme })
 }
 
-fn against_far(bytes: &[u8]) {
+fn against_far(bytes: &[u8], scheme: Option<Published>) {
     let mut worker = worker();
     let config = FarConfig { near_key: keys(1).key(), units_max: 1000, held: worker.held() };
     let mut far = Far::new(config, keys(2), &[4; 32], std::iter::empty());
@@ -85,7 +104,7 @@ fn against_far(bytes: &[u8]) {
     }
     far.handle_input(NOW, FarInput::Connected(guest, [192, 0, 2, 1].into(), Reach::default()));
     drive_far(&mut far, &mut worker);
-    let greeting = end.say(&[hello()], &[]);
+    let greeting = end.say(&[hello(scheme)], &[]);
     let records = pieces(bytes).map_while(|piece| record(&mut end, piece));
     for sealed in greeting.into_iter().chain(records.collect::<Vec<_>>()) {
         far.handle_input(NOW, FarInput::Received(sealed));
@@ -120,9 +139,9 @@ fn drive_far(far: &mut Far, worker: &mut Worker<MemoryUnits>) {
     }
 }
 
-fn against_near(bytes: &[u8]) {
+fn against_near(bytes: &[u8], scheme: Option<Published>) {
     let mut worker = worker();
-    let (mut near, mut end) = (near_end(&worker), PairEnd::far(keys(2)));
+    let (mut near, mut end) = (near_end(&worker, scheme), PairEnd::far(keys(2)));
     near.handle_input(NOW, NearInput::Connected);
     for _ in 0..2 {
         drive_near(&mut near, &mut worker, &mut end);
@@ -133,7 +152,7 @@ fn against_near(bytes: &[u8]) {
             near.handle_input(NOW, NearInput::Received(bytes));
         });
     }
-    let greeting = end.say(&[hello()], &[]);
+    let greeting = end.say(&[hello(scheme)], &[]);
     greeting.into_iter().for_each(|it| near.handle_input(NOW, NearInput::Received(it)));
     drive_near(&mut near, &mut worker, &mut end);
     assert!(near.is_up());

@@ -15,9 +15,9 @@ use wire::Instant;
 
 /// After a pause this long the unit of an answer that is being cut ends, so that what trickles does not wait for a
 /// boundary.
-const PAUSE: Duration = Duration::from_millis(50);
+pub const PAUSE: Duration = Duration::from_millis(50);
 /// A TCP flow waits this long at most: each side may be waiting for what the other says next.
-const PAUSE_TCP: Duration = Duration::from_millis(5);
+pub const PAUSE_TCP: Duration = Duration::from_millis(5);
 /// … also if single bytes go on coming.
 const PAUSE_TCP_MAX: Duration = Duration::from_millis(20);
 /// What a TCP flow that is broken off still says at most.

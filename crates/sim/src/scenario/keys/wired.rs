@@ -11,7 +11,7 @@ const BY_TCP: &[Traffic] =
     &[Traffic::Files, Traffic::Tcp, Traffic::Flows, Traffic::Fetches, Traffic::Pages];
 
 /// The keys, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 14] = [
+pub(super) static KEYS: [Spec; 17] = [
     Spec {
         name: "uplink_mbps",
         meaning: "rate of the gateway's uplink, in Mbit/s; from the mesh to the outside it may be another, uplink_up_mbps",
@@ -53,6 +53,27 @@ pub(super) static KEYS: [Spec; 14] = [
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Word(|it| &mut it.uplink.far),
+    },
+    Spec {
+        name: "uplink",
+        meaning: "how content crosses the pair: \"ours\", or as Wanax published it, by \"mrc\", \"mrc-large\" or \"src\"",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.uplink.crossing),
+    },
+    Spec {
+        name: "degree",
+        meaning: "degree of the trees of \"mrc\" and \"mrc-large\": 2, 4 or 8; 0: 8",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Whole(0..=8, |it| &mut it.uplink.degree),
+    },
+    Spec {
+        name: "smallest",
+        meaning: "average length of the smallest chunks of a published scheme, in bytes, a power of two from 32 on; 0: as small as its trees have, or 1024",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Whole(0..=65_536, |it| &mut it.uplink.smallest),
     },
     Spec {
         name: "mss",

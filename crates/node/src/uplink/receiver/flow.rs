@@ -1,0 +1,76 @@
+//! What of one flow has come to the receiver and was not passed on.
+
+use super::BATCH_COST;
+use crate::crossed::Crossed;
+use crate::input::FetchError;
+use crate::uplink::WINDOW;
+use crate::uplink::messages::Batch;
+use crate::uplink::tcp::TCP_WINDOW;
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// The next part of a flow.
+pub enum Part {
+    /// Units, and how they crossed.
+    Batch(Batch, Crossed),
+    /// Uncut bytes.
+    Uncut(Bytes),
+    /// Uncut bytes that are the payload of this number.
+    Coming(u64),
+}
+
+/// One flow, as far as it has come.
+pub struct Flow {
+    pub parts: VecDeque<Part>,
+    /// It is a TCP flow.
+    pub is_tcp: bool,
+    /// Uncut bytes among the parts.
+    pub uncut: usize,
+    /// The first batch is being read.
+    pub is_reading: bool,
+    /// Content that is checked and not passed on.
+    pub ready: VecDeque<Bytes>,
+    /// How many more bytes may be passed on; negative if the last piece was larger.
+    pub granted: i64,
+    /// Bytes that have crossed and were not passed on.
+    pub held: u64,
+    /// Bytes that were passed on since the last credit was said.
+    pub unsaid: u64,
+    pub ended: Option<Result<(), FetchError>>,
+}
+
+impl Flow {
+    pub fn new(is_tcp: bool) -> Self {
+        Self {
+            parts: VecDeque::new(),
+            is_tcp,
+            uncut: 0,
+            is_reading: false,
+            ready: VecDeque::new(),
+            granted: 0,
+            held: 0,
+            unsaid: 0,
+            ended: None,
+        }
+    }
+
+    /// Bytes that the sender may be ahead.
+    pub fn window(&self) -> u64 {
+        if self.is_tcp { TCP_WINDOW } else { WINDOW }
+    }
+
+    /// What its parts take, in spans.
+    pub fn cost(&self) -> usize {
+        self.parts.iter().map(Part::cost).sum()
+    }
+}
+
+impl Part {
+    /// What it takes until it is passed on, in spans.
+    pub fn cost(&self) -> usize {
+        match self {
+            Self::Batch(batch, _) => BATCH_COST + batch.spans.len(),
+            Self::Uncut(_) | Self::Coming(_) => BATCH_COST,
+        }
+    }
+}
