@@ -11,6 +11,8 @@
 //! has, or the bytes of the largest chunk that has no part which it has.
 
 mod analysis;
+#[cfg(test)]
+mod checks;
 mod counts;
 mod division;
 mod effective;

@@ -401,3 +401,43 @@ fn any_segments_are_taken_and_no_byte_twice() {
     assert!(found.iter().all(|it| it.bytes <= sent && it.bytes > 0));
     assert!(counts.streams > 700, "{counts:?}");
 }
+
+#[test]
+fn segments_of_the_fuzz_corpus_and_drawn_ones_join_to_what_was_captured() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/streams");
+    let files: Vec<_> = std::fs::read_dir(corpus).expect("the corpus").collect();
+    assert!(files.len() >= 5, "{} files", files.len());
+    for file in files {
+        checks::streams(&std::fs::read(file.expect("a file").path()).expect("its bytes"));
+    }
+    let mut random = Random(12);
+    for records in [1, 2, 5, 20, 100, 300, 2000] {
+        checks::streams(&random.bytes(8 * records));
+    }
+}
+
+#[test]
+fn many_short_segments_behind_a_gap_take_little_memory() {
+    let content = [7; 1];
+    let [from, to] = [1, 2].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
+    let segment = |seq| Segment {
+        from,
+        to,
+        seq,
+        ack: None,
+        syn: false,
+        fin: false,
+        rst: false,
+        payload: &content,
+        missing: 0,
+    };
+    // Every second byte of what follows the first one: each waits, until the gaps are given up.
+    let segments = (0..20_000).map(|at| segment(2 * at));
+    let (mut analysis, mut streams) = (Analysis::new(1024, 1 << 30), Streams::default());
+    let mut waiting = 0;
+    for segment in segments {
+        streams.handle_segment(&mut analysis, &segment).expect("room");
+        waiting = waiting.max(streams.waiting());
+    }
+    assert!(waiting > 1000 && waiting < 5000, "{waiting} segments wait");
+}
