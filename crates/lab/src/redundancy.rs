@@ -24,7 +24,7 @@ mod tests;
 
 pub use analysis::Analysis;
 pub use counts::Counts;
-pub use effective::{Disk, improvement};
+pub use effective::{Disk, Shedding, improvement};
 pub use names::Full;
 pub use scheme::{Kind, SMALLEST, Scheme, length};
 pub use streams::{StreamCounts, Streams};

@@ -280,19 +280,27 @@ fn effective_bandwidth_by_hand() {
     counts.hit(0, 8192, 1);
     counts.hit(1, 1024, 1);
     // 10,784 bytes and two names: 0.10824 s at 100 kB/s, while the disk takes 0.029216 s.
-    let slow = improvement(&counts, 8e5, disk, true).expect("bytes");
+    let slow = improvement(&counts, 8e5, disk, Shedding::Chunks).expect("bytes");
     assert!((slow - 0.2 / 0.10824).abs() < 1e-9, "{slow}");
-    assert_eq!(Some(slow), improvement(&counts, 8e5, disk, false));
+    assert_eq!(Some(slow), improvement(&counts, 8e5, disk, Shedding::None));
     // At 10 MB/s the disk is the slower one: 0.029216 s, or both together less.
-    let bare = improvement(&counts, 8e7, disk, false).expect("bytes");
+    let bare = improvement(&counts, 8e7, disk, Shedding::None).expect("bytes");
     assert!((bare - 0.002 / 0.029216).abs() < 1e-9, "{bare}");
     // At worst all content crosses as bytes, and all names with it.
     let worst = 20_000.0 / (20_000.0 + 2.0 * 20.0);
     for link in [1e6, 1e7, 1e8, 1e9, 1e12] {
-        let [sheds, not] = [true, false].map(|it| improvement(&counts, link, disk, it));
+        let [sheds, not] =
+            [Shedding::Chunks, Shedding::None].map(|it| improvement(&counts, link, disk, it));
         assert!(sheds >= not && sheds >= Some(worst - 1e-9), "{link}: {sheds:?} {not:?}");
     }
-    assert_eq!(improvement(&Counts::default(), 1e6, disk, true), None);
+    // Without the names of what is shed, content is never slower than over the bare link.
+    for link in [1e6, 1e7, 1e8, 1e9, 1e12] {
+        let bare = improvement(&counts, link, disk, Shedding::ChunksAndNames);
+        assert!(
+            bare >= Some(1.0 - 1e-9) && bare >= improvement(&counts, link, disk, Shedding::Chunks)
+        );
+    }
+    assert_eq!(improvement(&Counts::default(), 1e6, disk, Shedding::Chunks), None);
 }
 
 /// Segments of a stream from a sequence number on, of up to 1448 bytes, the last with FIN.
