@@ -3,7 +3,7 @@
 mod joined;
 mod response_body;
 
-use joined::{dial_past, relay};
+use joined::{carry, dial_past, relay};
 pub use joined::{join, tunnel};
 use response_body::{Pipelined, ResponseBody};
 
@@ -202,6 +202,14 @@ async fn intercepted(
         // The client dialled this listener itself, and no rule redirected the connection. To relay it
         // would make the daemon dial itself without end.
         tracing::debug!(%client, "refused: it dialled the transparent port itself");
+        return;
+    }
+    if driver.is_flow(dialled.port()) {
+        permit.tunnel();
+        tokio::select! {
+            () = carry(driver, stream, client, dialled) => {}
+            () = permit.closed() => {}
+        }
         return;
     }
     let first = tokio::select! {

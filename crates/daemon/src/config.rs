@@ -23,6 +23,7 @@ mod classes;
 mod display;
 mod experiment;
 mod file;
+mod intercept;
 mod machine;
 mod mesh;
 mod mirror;
@@ -34,8 +35,9 @@ mod uplink;
 
 pub use access::Access;
 pub use classes::Tables;
-pub use experiment::Experiment;
+pub use experiment::{Experiment, Http};
 use file::{File, Source};
+pub use intercept::Intercept;
 pub use machine::{CONTROL_OF_ROOT, Machine};
 pub use mesh::Mesh;
 pub use mirror::Mirror;
@@ -130,17 +132,6 @@ pub enum Place {
     Memory,
     /// In this directory.
     Dir(PathBuf),
-}
-
-/// Which connections are intercepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Intercept {
-    /// Interfaces whose clients' connections are intercepted; if empty, none are.
-    pub interfaces: Vec<String>,
-    /// The port of the transparent listener.
-    pub port: u16,
-    /// Destination ports that are intercepted.
-    pub ports: Vec<u16>,
 }
 
 /// The ledger's settings.
@@ -240,7 +231,7 @@ impl Config {
         self.check_addresses(&mut wrong);
         self.check_sizes(&mut wrong, machine);
         self.check_low_ports(&mut wrong);
-        if let Some(rules) = self.intercept.rules(&self.mesh.direct)
+        if let Some(rules) = self.rules()
             && let Err(error) = rules.ruleset()
         {
             wrong.add("intercept", error.to_string());
@@ -248,7 +239,7 @@ impl Config {
         self.access.check(&mut wrong);
         self.mesh.check(&mut wrong);
         self.overhear.check(&self.mesh, &mut wrong);
-        self.experiment.check(&self.mesh, &self.overhear, &mut wrong);
+        self.experiment.check(self, &mut wrong);
         wrong
     }
 
@@ -330,22 +321,11 @@ impl Config {
     }
 }
 
-impl Intercept {
-    /// Whether anything is intercepted.
-    pub fn is_on(&self) -> bool {
-        !self.interfaces.is_empty()
-    }
-
-    /// The firewall rules, still without the interfaces that lead out; `None` if nothing is
-    /// intercepted. `direct` are the destinations in the mesh.
-    pub fn rules(&self, direct: &[Prefix]) -> Option<Rules> {
-        self.is_on().then(|| Rules {
-            interfaces: self.interfaces.clone(),
-            ports: self.ports.clone(),
-            direct: direct.to_vec(),
-            listen_port: self.port,
-            ..Rules::default()
-        })
+impl Config {
+    /// The firewall rules, still without what changes while the daemon runs; `None` if nothing is intercepted.
+    pub fn rules(&self) -> Option<Rules> {
+        let flows = self.intercept.flows(&self.mesh, &self.uplink);
+        self.intercept.rules(&self.mesh.direct, flows)
     }
 }
 
@@ -458,7 +438,7 @@ impl Reader<'_> {
             access: self.access(file.access),
             classes: Tables::default(),
             mirror: self.mirror(&file.mirror),
-            intercept: intercept(file.intercept, overrides),
+            intercept: Intercept::read(file.intercept, overrides, experiment.http == Http::Cached),
             mesh: self.mesh(file.mesh, overrides, &experiment),
             overhear: self.overhear(file.overhear, overrides, &experiment),
             uplink: self.uplink(file.uplink),
@@ -580,15 +560,6 @@ impl Reader<'_> {
     }
 }
 
-fn intercept(file: file::Intercept, overrides: &Overrides) -> Intercept {
-    let default = Rules::default();
-    Intercept {
-        interfaces: some_or(&overrides.intercept, file.interfaces.unwrap_or_default()),
-        port: overrides.intercept_port.or(file.port).unwrap_or(default.listen_port),
-        ports: file.ports.unwrap_or(default.ports),
-    }
-}
-
 /// `first`, or `second` if `first` is empty.
 pub fn some_or<T: Clone>(first: &[T], second: Vec<T>) -> Vec<T> {
     if first.is_empty() { second } else { first.to_vec() }
@@ -628,7 +599,7 @@ mod tests {
         assert_eq!(config.control, Path::new("/run/hearsay/control.sock"));
         assert_eq!(config.store.place, Place::Dir("/var/cache/hearsay".into()));
         assert_eq!(config.store.size_bytes, 1 << 30);
-        assert_eq!((config.intercept.rules(&[]), config.metrics), (None, None));
+        assert_eq!((config.rules(), config.metrics), (None, None));
         assert_eq!(config.mesh.routing(), None);
     }
 
@@ -677,7 +648,8 @@ mod tests {
             [intercept]
             interfaces = ["br-lan"]
             port = 3132
-            ports = [80, 8080]
+            ports = [80]
+            http = [8080]
             [mesh]
             interfaces = ["wl0", "wl1"]
             babeld = "[::1]:33124"
@@ -694,7 +666,7 @@ mod tests {
         assert_eq!(config.store.size_bytes, MEMORY_STORE_DEFAULT.0);
         assert_eq!(config.store.policy, store::Policy::Lru);
         assert_eq!(config.store.object_bytes_max, Some(16_000_000));
-        let rules = config.intercept.rules(&[]).unwrap();
+        let rules = config.rules().unwrap();
         assert_eq!((rules.listen_port, rules.ports), (3132, vec![80, 8080]));
         let mesh = config.mesh.routing().unwrap();
         assert_eq!((mesh.interfaces.len(), mesh.babeld.port()), (2, 33124));

@@ -14,6 +14,7 @@ use classes::Reach;
 use host::clock::Clock;
 use host::datagrams::Datagrams;
 use host::helper::Helper;
+use host::intercept::FlowPorts;
 use host::origin::Pool;
 use host::screened::Signs;
 use host::traffic::{Metered, Traffic};
@@ -54,6 +55,8 @@ struct Inner {
     /// What a mirror's paths stand for.
     reach: Reach,
     pub relayed: Cell<u64>,
+    /// Destination ports whose intercepted connections may be of any protocol.
+    flow_ports: RefCell<FlowPorts>,
 }
 
 /// What connects the driver with others.
@@ -147,6 +150,7 @@ impl Driver {
             network,
             reach,
             relayed: Cell::new(0),
+            flow_ports: RefCell::default(),
         }))
     }
 
@@ -258,6 +262,16 @@ impl Driver {
     /// The number of bytes that were relayed without parsing.
     pub fn relayed(&self) -> &Cell<u64> {
         &self.0.relayed
+    }
+
+    /// Intercepted connections to these ports may be of any protocol.
+    pub fn set_flow_ports(&self, ports: FlowPorts) {
+        *self.0.flow_ports.borrow_mut() = ports;
+    }
+
+    /// Whether an intercepted connection to this port may be of any protocol.
+    pub fn is_flow(&self, port: u16) -> bool {
+        self.0.flow_ports.borrow().has(port)
     }
 
     /// The engine's counters and gauges.

@@ -2,12 +2,14 @@
 //!
 //! *Start-up:* the key, a port, for each gateway its histories and its engine. *The loop* is tokio's, on one
 //! thread; each gateway has a thread for packing besides. `far/door.rs` finds out who connects,
-//! `far/gateway.rs` drives one gateway's engine, `far/fetch.rs` asks origins. It is no member of a mesh, stores
+//! `far/gateway.rs` drives one gateway's engine, `far/fetch.rs` asks origins,
+//! `far/tcp.rs` has connections with servers of other protocols. It is no member of a mesh, stores
 //! no responses, and needs no rights beyond its port: it gives up all others (`rights.rs`).
 
 mod door;
 mod fetch;
 mod gateway;
+mod tcp;
 
 use crate::cli::Far;
 use crate::config::{Machine, Place};

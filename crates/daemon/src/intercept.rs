@@ -4,14 +4,14 @@
 use std::path::PathBuf;
 
 use host::egress;
-use host::intercept::{Error, FamilyReport, Report, Rules, is_interface_name};
+use host::intercept::{Error, FamilyReport, Flows, Report, Rules, is_interface_name};
 use serde_json::json;
 
 use crate::ask;
 use crate::cli::{Intercept as Action, InterceptWhat};
 use crate::config::{Config, Intercept, Overrides, some_or};
 use crate::exit::Failure;
-use crate::transparent::in_step;
+use crate::transparent::moment;
 
 /// Performs the action. Settings that the command line lacks come from the running daemon; if none
 /// runs that intercepts, from the configuration.
@@ -23,22 +23,19 @@ pub async fn run(action: &Action, paths: &[PathBuf]) -> Result<(), Failure> {
         Action::Remove(what) => return remove(&Rules::default(), what.json),
     };
     let running = ask::status(paths).await.ok().map(|status| status.intercept);
-    let running = running.filter(|it| !it.interfaces.is_empty());
-    let whence = if running.is_some() { Whence::Daemon } else { Whence::File };
     let config = Config::load(None, &Overrides::default()).map_err(Failure::usage)?;
+    let of_daemon = running.as_ref().and_then(|it| it.rules(&config.mesh.direct));
+    let whence = if of_daemon.is_some() { Whence::Daemon } else { Whence::File };
     let out = match &running {
-        Some(it) => it.out.clone(),
-        None => {
-            let egress = egress::follow(config.access.out, &[]).await.map_err(Failure::failed)?;
-            egress.interfaces()
+        Some(it) if of_daemon.is_some() => it.out.clone(),
+        _ => {
+            let egress = egress::follow(config.access.out.clone(), &[]).await;
+            egress.map_err(Failure::failed)?.interfaces()
         }
     };
-    let configured = match running {
-        Some(it) => Intercept { interfaces: it.interfaces, port: it.port, ports: it.ports },
-        None => config.intercept,
-    };
-    let rules = Rules { direct: config.mesh.direct, ..rules(what, configured)? };
-    let rules = in_step(rules, out);
+    let reach = of_daemon.as_ref().map(|rules| rules.moment().reach).unwrap_or_default();
+    let rules = rules(what, of_daemon.unwrap_or_else(|| configured(&config)))?;
+    let rules = rules.at(&moment(out, reach));
     match action {
         Action::Apply(_) => apply(&rules, what.json),
         _ => check(&rules, whence, what.json),
@@ -61,15 +58,22 @@ impl Whence {
     }
 }
 
-fn rules(what: &InterceptWhat, configured: Intercept) -> Result<Rules, Failure> {
+/// The rules of the configuration, even if it intercepts on no interface: the command line may name some.
+fn configured(config: &Config) -> Rules {
+    let Intercept { interfaces, port, ports, .. } = config.intercept.clone();
+    let none = Rules { interfaces, ports, listen_port: port, ..Rules::default() };
+    Rules { direct: config.mesh.direct.clone(), ..config.rules().unwrap_or(none) }
+}
+
+fn rules(what: &InterceptWhat, base: Rules) -> Result<Rules, Failure> {
     if let Some(name) = what.interface.iter().find(|name| !is_interface_name(name)) {
         return Err(failure(Error::InterfaceName(name.clone())));
     }
     Ok(Rules {
-        interfaces: some_or(&what.interface, configured.interfaces),
-        ports: some_or(&what.dport, configured.ports),
-        listen_port: what.port.unwrap_or(configured.port),
-        ..Rules::default()
+        interfaces: some_or(&what.interface, base.interfaces),
+        ports: some_or(&what.dport, base.ports),
+        listen_port: what.port.unwrap_or(base.listen_port),
+        ..base
     })
 }
 
@@ -79,9 +83,11 @@ fn apply(rules: &Rules, json: bool) -> Result<(), Failure> {
         println!("{}", json!({ "applied": true, "notes": applied.notes }));
         return Ok(());
     }
-    let ports = words(&rules.ports);
-    let interfaces = rules.interfaces.join(" ");
+    let (interfaces, ports) = (rules.interfaces.join(" "), words(&rules.ports));
     println!("{interfaces}: port {ports} is intercepted, to port {}", rules.listen_port);
+    if let Some(Flows { interfaces, ports, .. }) = &rules.flows {
+        println!("{}: port {ports} is intercepted for the far end", interfaces.join(" "));
+    }
     applied.notes.iter().for_each(|note| println!("note: {note}"));
     Ok(())
 }
@@ -119,7 +125,14 @@ fn summary(rules: &Rules) -> String {
         none if none.is_empty() => "any interface".to_owned(),
         some => some,
     };
-    format!("{interfaces}: port {} to port {}", words(&rules.ports), rules.listen_port)
+    let (ports, to) = (words(&rules.ports), rules.listen_port);
+    let http = format!("{interfaces}: port {ports} to port {to}");
+    match &rules.flows {
+        Some(Flows { interfaces, ports, .. }) => {
+            format!("{http}; for the far end, {}: port {ports}", interfaces.join(" "))
+        }
+        None => http,
+    }
 }
 
 fn words(ports: &[u16]) -> String {
@@ -148,6 +161,7 @@ fn as_json(rules: &Rules, report: &Report) -> serde_json::Value {
         "complete": report.is_complete(),
         "interfaces": rules.interfaces,
         "ports": rules.ports,
+        "flows": rules.flows,
         "listen_port": rules.listen_port,
         "families": report.families.iter().map(family).collect::<Vec<_>>(),
         "interfaces_missing": report.interfaces_missing,
@@ -166,11 +180,15 @@ mod tests {
 
     #[test]
     fn the_command_line_counts_more() {
-        let configured = Intercept { interfaces: vec!["wl0".into()], port: 3140, ports: vec![81] };
+        let configured = Rules {
+            interfaces: vec!["wl0".into()],
+            listen_port: 3140,
+            ports: vec![81],
+            ..Rules::default()
+        };
         let none = InterceptWhat { port: None, ..what(&[], &[]) };
         let held = rules(&none, configured.clone()).unwrap();
-        assert_eq!(held.interfaces, ["wl0"]);
-        assert_eq!((held.listen_port, held.ports), (3140, vec![81]));
+        assert_eq!(held, configured);
         let told = rules(&what(&["br-lan"], &[80, 8080]), configured.clone()).unwrap();
         assert_eq!(told.interfaces, ["br-lan"]);
         assert_eq!((told.listen_port, told.ports), (3131, vec![80, 8080]));

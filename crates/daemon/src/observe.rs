@@ -15,7 +15,7 @@ use crate::status::{
 use crate::uplink::Uplink;
 use host::datagrams::Datagrams;
 use host::helper::Helper;
-use host::intercept::missing_interfaces;
+use host::intercept::{Flows, missing_interfaces};
 use host::rights::InForce;
 use hyper::body::Incoming;
 use node::{Audience, PutError, Record, RouteTable, Row, Target};
@@ -180,6 +180,15 @@ impl Observer {
     }
 }
 
+impl Observer {
+    /// What is intercepted now for the uplink's pair.
+    fn flows(&self, config: &Config) -> Option<Flows> {
+        let flows = config.rules()?.flows?;
+        let reach = self.driver.pair().and_then(|pair| *pair.reach().borrow());
+        Some(Flows { reach: reach.unwrap_or_default(), ..flows })
+    }
+}
+
 impl Observed for Observer {
     fn status(&self) -> Status {
         let (report, now) = (self.driver.report(), self.ledger.now());
@@ -204,6 +213,7 @@ impl Observed for Observer {
                 interfaces: config.intercept.interfaces.clone(),
                 port: config.intercept.port,
                 ports: config.intercept.ports.clone(),
+                flows: self.flows(&config),
                 out: self.driver.pool().dialler().egress().interfaces(),
                 interfaces_missing: missing_interfaces(&config.intercept.interfaces),
                 works,

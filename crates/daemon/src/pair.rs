@@ -3,6 +3,7 @@
 
 mod history;
 mod link;
+pub mod tcp;
 mod worker;
 
 pub use history::Histories;

@@ -10,13 +10,14 @@ use crate::driver::Driver;
 use crate::observe::Observer;
 use crate::service::ServiceManager;
 use crate::transparent::Transparent;
-use crate::uplink::Feed as _;
+use crate::uplink::{Feed as _, Uplink};
 use host::egress::Egress;
 use host::helper::HelperError;
 use node::Input;
-use node::uplink::NearInput;
+use node::uplink::{NearInput, Reach};
 use std::rc::Rc;
 use tokio::signal::unix::Signal;
+use tokio::sync::watch;
 
 /// How a reload treats a setting.
 struct Key {
@@ -46,7 +47,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 43] = [
+const KEYS: [Key; 45] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -63,7 +64,8 @@ const KEYS: [Key; 43] = [
     fixed!("classes.d", classes),
     live!("[intercept] interfaces", intercept.interfaces),
     fixed!("[intercept] port", intercept.port),
-    live!("[intercept] ports", intercept.ports),
+    live!("[intercept] ports", intercept.flows),
+    live!("[intercept] http", intercept.ports),
     fixed!("[mirror] listen", mirror.listen),
     fixed!("[mirror] allow", mirror.allow),
     fixed!("[mesh] interfaces", mesh.interfaces),
@@ -90,6 +92,7 @@ const KEYS: [Key; 43] = [
     fixed!("[experiment] locate", experiment.search.locating),
     fixed!("[experiment] search-timeout", experiment.search.timeout),
     fixed!("[experiment] squares", experiment.squares),
+    fixed!("[experiment] http", experiment.http),
 ];
 
 /// The names of the settings that a reload found changed.
@@ -140,11 +143,14 @@ pub struct Reload {
 }
 
 impl Reload {
-    /// Reloads at SIGHUP, and adapts the interception rules to changed routes; never returns.
+    /// Reloads at SIGHUP, and adapts the interception rules to changed routes, and to what the far end reaches; never
+    /// returns.
     pub async fn heed(&mut self, mut hangup: Signal, mut egress: Egress) {
+        let mut reach = self.driver.pair().map(Uplink::reach);
         loop {
             tokio::select! {
                 Some(()) = hangup.recv() => self.reload(),
+                () = changed(&mut reach) => self.transparent.change(&self.held),
                 () = egress.changed() => {
                     self.driver.pool().clear();
                     self.transparent.change(&self.held);
@@ -190,6 +196,17 @@ impl Reload {
     }
 }
 
+/// Waits until what the far end reaches changes; never returns if there is none.
+async fn changed(reach: &mut Option<watch::Receiver<Option<Reach>>>) {
+    let changed = match reach {
+        Some(reach) => reach.changed().await.is_ok(),
+        None => false,
+    };
+    if !changed {
+        std::future::pending().await
+    }
+}
+
 impl Changes {
     fn say(&self) {
         let taken = if self.taken.is_empty() { "nothing".into() } else { self.taken.join(", ") };
@@ -204,6 +221,7 @@ impl Changes {
 mod tests {
     use super::*;
     use crate::config::{KEYS as IN_FILE, load_text};
+    use host::intercept::FlowPorts;
 
     fn changes(old: &str, new: &str) -> (Changes, Config) {
         let mut held = load_text(old).expect("a right file");
@@ -228,7 +246,8 @@ mod tests {
             (held.intercept.interfaces.as_slice(), held.memory_bytes),
             (&["br-lan".into()][..], 16 << 20)
         );
-        assert_eq!((held.intercept.port, held.intercept.ports), (3130, vec![80, 8080]));
+        assert_eq!((held.intercept.port, held.intercept.ports), (3130, vec![80]));
+        assert_eq!(held.intercept.flows, FlowPorts::Only(vec![8080]));
     }
 
     #[test]

@@ -112,7 +112,7 @@ pub fn serve(given: &Given) -> Result<(), Failure> {
 fn charge(config: &Config) -> Charge {
     // The port is that of the start, even if interfaces come only with a reload.
     let none = || Rules { listen_port: config.intercept.port, ..Rules::default() };
-    let rules = config.intercept.rules(&config.mesh.direct).unwrap_or_else(none);
+    let rules = config.rules().unwrap_or_else(none);
     let lock = Some(lock_path(&config.control));
     Charge { rules, capture: config.overhear.interface.clone(), lock }
 }
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_helper_may_do_what_the_configuration_says() {
-        let text = "[intercept]\ninterfaces = [\"lan0\"]\nport = 7007\nports = [80, 81]\n[mesh]\n\
+        let text = "[intercept]\ninterfaces = [\"lan0\"]\nport = 7007\nhttp = [81]\n[mesh]\n\
                     interfaces = [\"wl0\"]\ndirect = [\"10.0.0.0/8\"]\n[overhear]\nmode = \"sniff\"\ninterface = \"mon0\"";
         let charge = charge(&load_text(text).expect("a right file"));
         assert_eq!(

@@ -8,12 +8,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::config;
 use crate::ledger::Summary;
 use host::datagrams::DatagramCounts;
-use host::intercept::ForwardedBytes;
+use host::intercept::{FlowPorts, Flows, ForwardedBytes, Rules};
 use host::traffic::WireBytes;
-use node::Report;
 use node::account::ClassBytes;
+use node::{Prefix, Report};
 use serde::{Deserialize, Serialize};
 
 mod mesh;
@@ -123,8 +124,11 @@ pub struct Intercept {
     pub interfaces: Vec<String>,
     /// The port of the transparent listener.
     pub port: u16,
-    /// Destination ports that are intercepted.
+    /// Destination ports of HTTP that are intercepted.
     pub ports: Vec<u16>,
+    /// What else is intercepted, for the uplink's pair, if it has a far end.
+    #[serde(default)]
+    pub flows: Option<Flows>,
     /// Interfaces that lead out of the site. Connections that are routed through them are
     /// intercepted, and dialled for clients and peers.
     #[serde(default)]
@@ -136,6 +140,17 @@ pub struct Intercept {
     pub works: bool,
     /// Why interception does not work, or what else the operator should know.
     pub note: Option<String>,
+}
+
+impl Intercept {
+    /// The firewall rules that the daemon means to be set, still without what changes while it runs; `None` if nothing is
+    /// intercepted. `direct` are the destinations in the mesh.
+    pub fn rules(&self, direct: &[Prefix]) -> Option<Rules> {
+        let (interfaces, ports) = (self.interfaces.clone(), self.ports.clone());
+        let settings =
+            config::Intercept { interfaces, ports, port: self.port, flows: FlowPorts::default() };
+        settings.rules(direct, self.flows.clone())
+    }
 }
 
 /// The store.
@@ -221,6 +236,7 @@ pub(crate) mod tests {
                 interfaces: vec!["br-lan".into()],
                 port: 3130,
                 ports: vec![80],
+                flows: None,
                 out: vec!["wan".into()],
                 interfaces_missing: Vec::new(),
                 works: true,

@@ -8,7 +8,8 @@ use crate::driver::Driver;
 use crate::observe::Observer;
 use host::egress::Egress;
 use host::helper::{Helper, HelperError};
-use host::intercept::{Rules, is_interface_name, missing_interfaces};
+use host::intercept::{Moment, Rules, is_interface_name, missing_interfaces};
+use node::uplink::Reach;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use tokio::net::TcpListener;
@@ -42,11 +43,11 @@ pub fn open(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListen
     }
 }
 
-/// `rules` with the interfaces that lead out now. Names that cannot stand in an nftables ruleset
-/// are left out: the kernel allows more names.
-pub fn in_step(rules: Rules, out: Vec<String>) -> Rules {
+/// What the rules depend on now: the interfaces that lead out, and what the far end reaches. Names that cannot stand in
+/// an nftables ruleset are left out: the kernel allows more names.
+pub fn moment(out: Vec<String>, reach: Reach) -> Moment {
     let out = out.into_iter().filter(|name| is_interface_name(name)).collect();
-    Rules { out, ..rules }
+    Moment { out, reach }
 }
 
 /// The address of the transparent listener, for error messages.
@@ -110,14 +111,17 @@ impl Transparent {
 
     /// What the helper makes of the configuration, which it reads itself.
     fn rules(&self, config: &Config) -> Option<Rules> {
-        Some(in_step(config.intercept.rules(&config.mesh.direct)?, self.egress.interfaces()))
+        self.driver.set_flow_ports(config.intercept.flows.clone());
+        let reach = self.driver.pair().and_then(|pair| *pair.reach().borrow());
+        let moment = moment(self.egress.interfaces(), reach.unwrap_or_default());
+        Some(config.rules()?.at(&moment))
     }
 
     fn apply(&mut self, rules: &Rules) -> bool {
-        match self.helper().apply(&rules.out) {
+        match self.helper().apply(rules.moment()) {
             Ok(applied) => {
                 applied.notes.iter().for_each(|note| tracing::warn!("interception: {note}"));
-                for name in missing_interfaces(&rules.interfaces) {
+                for name in missing_interfaces(&rules.all_interfaces()) {
                     tracing::warn!(
                         "there is no interface {name}: its clients are intercepted once it appears (see `ip link`)"
                     );

@@ -6,23 +6,27 @@
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
+mod tcp;
+
 use crate::config::{Config, FarEnd};
 use crate::entropy;
 use crate::identity::Identity;
+use crate::pair::tcp::Inbox;
 use crate::pair::{End, Histories, Work, carry};
 use crate::status::UplinkLine;
 use bytes::Bytes;
 use host::clock::Clock;
 use host::traffic::{Traffic, With};
 use hyper::body::{Body as _, Incoming};
-use node::uplink::{Near, NearConfig, NearInput, NearOutput, PairKeys};
+use node::uplink::{FlowId, Near, NearConfig, NearInput, NearOutput, PairKeys, Reach, TcpId};
 use node::{Access, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::spawn_local;
 
 /// What the gateway sends is little: requests and uploads.
@@ -43,8 +47,10 @@ struct Inner {
     /// For the timer's task.
     rearm: Notify,
     armed: Cell<Option<wire::Instant>>,
-    /// For tasks that read the content of requests.
+    /// For tasks that read the content of requests, and clients of TCP.
     room: Notify,
+    /// What the far end reaches, while it answers.
+    reach: watch::Sender<Option<Reach>>,
 }
 
 struct State {
@@ -55,6 +61,9 @@ struct State {
     /// The number of the current connection, and whether it must end.
     connection: u64,
     is_over: bool,
+    /// Clients' TCP connections.
+    tcp: HashMap<TcpId, Rc<Inbox>>,
+    dialled: u64,
 }
 
 /// The engine's driver, as the pair's tasks see it.
@@ -114,13 +123,23 @@ impl Uplink {
         let near = NearConfig { far_key: far.key, access, held };
         let keys = PairKeys::new(&identity.seed, &entropy::bytes());
         let near = Near::new(near, keys, &entropy::bytes(), marks.into_iter());
-        let state = State { near, work, clock: Clock::start(), far, connection: 0, is_over: false };
+        let state = State {
+            near,
+            work,
+            clock: Clock::start(),
+            far,
+            connection: 0,
+            is_over: false,
+            tcp: HashMap::new(),
+            dialled: 0,
+        };
         let inner = Inner {
             state: RefCell::new(state),
             changed: Notify::new(),
             rearm: Notify::new(),
             armed: Cell::new(None),
             room: Notify::new(),
+            reach: watch::Sender::new(None),
         };
         Some((Self(Rc::new(inner)), results))
     }
@@ -158,8 +177,16 @@ impl Uplink {
                 NearOutput::Origin(input) => outcome.inputs.push(input),
                 NearOutput::Past(id, fetch, granted) => outcome.past.push((id, fetch, granted)),
                 NearOutput::Notice(text) => tracing::info!("{text}"),
+                NearOutput::Tcp(id, bytes) => {
+                    state.tcp.get(&id).into_iter().for_each(|inbox| inbox.put(bytes.clone()));
+                }
+                NearOutput::TcpEnd(id, result) => {
+                    state.tcp.remove(&id).into_iter().for_each(|inbox| inbox.end(result));
+                }
             }
         }
+        let reach = state.near.reach();
+        self.0.reach.send_if_modified(|told| std::mem::replace(told, reach) != reach);
         self.0.changed.notify_waiters();
         self.0.room.notify_waiters();
         let wanted = state.near.poll_timeout();
@@ -190,6 +217,7 @@ impl Uplink {
 
     /// Feeds the content of a request, as fast as it crosses.
     pub async fn send_content(self, driver: impl Feed, id: FetchId, mut content: Incoming) {
+        let flow = FlowId::Fetch(id);
         let result = loop {
             let frame = poll_fn(|cx| Pin::new(&mut content).poll_frame(cx)).await;
             match frame {
@@ -199,18 +227,18 @@ impl Uplink {
                 Some(Ok(frame)) => {
                     let Ok(mut bytes) = frame.into_data() else { continue };
                     while !bytes.is_empty() {
-                        let Some(room) = self.wait_for_room(id).await else { return };
+                        let Some(room) = self.room(flow).await else { return };
                         let piece = bytes.split_to(bytes.len().min(room as usize));
-                        driver.uplink(NearInput::Content(id, piece));
+                        driver.uplink(NearInput::Content(flow, piece));
                     }
                 }
             }
         };
-        driver.uplink(NearInput::ContentEnd(id, result));
+        driver.uplink(NearInput::ContentEnd(flow, result));
     }
 
     /// How much content there is room for, once there is; `None` if it is not wanted any more.
-    async fn wait_for_room(&self, id: FetchId) -> Option<u64> {
+    async fn room(&self, id: FlowId) -> Option<u64> {
         loop {
             let changed = self.0.room.notified();
             {
@@ -225,6 +253,11 @@ impl Uplink {
             }
             changed.await;
         }
+    }
+
+    /// What the far end reaches; `None` while it does not answer. Changes are noticed by the receiver.
+    pub fn reach(&self) -> watch::Receiver<Option<Reach>> {
+        self.0.reach.subscribe()
     }
 
     /// Its state and counters, for people.

@@ -3,63 +3,10 @@
 mod world;
 
 use std::fs;
-use std::process::Stdio;
 
 use serde_json::Value;
 use world::network::{self, ORIGIN};
-use world::{Hearsay, Nginx, Process, World, assert_same, noise, wait_for, wait_until};
-
-const BINARY: &str = env!("CARGO_BIN_EXE_hearsay");
-
-/// A far end on the origin's machine, which is beyond the uplink.
-struct FarEnd {
-    process: Process,
-    /// What it printed for the gateway's configuration.
-    lines: String,
-}
-
-impl FarEnd {
-    /// Starts it for a gateway with this key.
-    fn start(world: &World, key: &str) -> Self {
-        let said = world.path("far.said");
-        let child = ORIGIN
-            .command(BINARY)
-            .args(["far", "--listen", "10.2.0.2:3144", "--private", "10.2.0.0/24", "--near", key])
-            .arg("--store")
-            .arg(world.path("far"))
-            .env_remove("HEARSAY_LOG")
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::null())
-            .stdout(fs::File::create(&said).expect("a file"))
-            .stderr(
-                fs::File::options()
-                    .create(true)
-                    .append(true)
-                    .open(world.path("far.log"))
-                    .expect("a log"),
-            )
-            .spawn()
-            .expect("the far end starts");
-        let mut process = Process(child);
-        let lines = wait_for("the far end to be ready", || {
-            let log = || fs::read_to_string(world.path("far.log")).unwrap_or_default();
-            assert!(!process.has_ended(), "the far end has ended: {}", log());
-            fs::read_to_string(&said).ok().filter(|text| text.contains("far-key"))
-        });
-        Self { process, lines }
-    }
-}
-
-/// The key of the gateway whose store is in this world.
-fn key_of_gateway(world: &World) -> String {
-    let output = std::process::Command::new(BINARY)
-        .args(["uplink", "--key", "--store"])
-        .arg(world.path("store"))
-        .output()
-        .expect("the program starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
+use world::{FarEnd, Hearsay, Nginx, World, assert_same, key_of_gateway, noise, wait_until};
 
 /// A gateway with this configuration.
 fn gateway(world: &World, lines: &str) -> Hearsay {

@@ -134,13 +134,13 @@ fn interception_begins_changes_and_ends_while_it_runs() {
 
         let transfer = Curl::new(CLIENT, "http://origin.test/slow").start();
         wait_until("some of it to arrive", || transfer.received() > 50_000);
-        configure(&world, &on("ports = [80, 8080]"));
-        reload(&hearsay, "changed: [intercept] ports\n");
+        configure(&world, &on("http = [8080]"));
+        reload(&hearsay, "changed: [intercept] http\n");
         assert_eq!((by_us(plain), by_us(other)), (true, true));
         assert_eq!(hearsay.status()["intercept"]["ports"], serde_json::json!([80, 8080]));
 
         configure(&world, &off);
-        reload(&hearsay, "changed: [intercept] interfaces, [intercept] ports\n");
+        reload(&hearsay, "changed: [intercept] interfaces, [intercept] http\n");
         assert_eq!((by_us(plain), by_us(other)), (false, false));
         let reply: Reply = transfer.wait().expect(200);
         assert!(!reply.field("via").is_empty(), "it was not intercepted: {reply:?}");

@@ -438,7 +438,7 @@ fn a_head_that_is_too_large_for_us_reaches_an_intercepted_client_as_it_is() {
 fn the_rules_are_held_against_what_the_running_daemon_has() {
     network::inside("the_rules_are_held_against_what_the_running_daemon_has", || {
         let world = World::new();
-        let config = world.write("hearsay.toml", b"[intercept]\nports = [80, 8080]\n");
+        let config = world.write("hearsay.toml", b"[intercept]\nhttp = [8080]\n");
         let config = config.display().to_string();
         let args = ["--config", &config, "--intercept", "lan0", "--intercept-port", "3140"];
         let _hearsay =

@@ -85,6 +85,14 @@ fn lists_keep_their_order_and_words() {
 }
 
 #[test]
+fn all_ports_are_one_word() {
+    let made =
+        make(&World::new(), "config intercept 'intercept'\n list ports 'all'\n list http '8080'\n");
+    let file = made.file.expect(&made.said);
+    assert!(file.contains("[intercept]\nports = \"all\"\nhttp = [8080]\n"), "{file}");
+}
+
+#[test]
 fn a_wrong_value_is_named_and_starts_nothing() {
     let world = World::new();
     for (config, said) in [

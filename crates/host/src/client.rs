@@ -1,15 +1,16 @@
 //! A client's connection, whose traffic is counted.
 
+use crate::parting::abort;
 use crate::traffic::Metered;
 use node::driver::admission::Meter;
-use socket2::SockRef;
+use std::borrow::Borrow;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 
 /// An accepted connection.
 #[derive(Debug)]
@@ -47,6 +48,12 @@ impl Client {
             }
         }
         ready
+    }
+}
+
+impl Borrow<TcpStream> for Client {
+    fn borrow(&self) -> &TcpStream {
+        &self.stream
     }
 }
 
@@ -103,8 +110,7 @@ impl AsyncWrite for Client {
 impl Drop for Client {
     fn drop(&mut self) {
         if self.meter.is_reset() {
-            // Errors do not matter: the connection ends in any case.
-            let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
+            abort(&*self);
         }
     }
 }

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use node::uplink::Reach;
 use node::{Caller, Leads, is_local};
 use tokio::sync::watch;
 
@@ -73,6 +74,17 @@ pub fn own_addresses(first: &[String]) -> Vec<IpAddr> {
     let indices = first.iter().filter_map(|name| crate::peers::index(name).ok());
     let of_them = indices.flat_map(|index| addresses(index).unwrap_or_default());
     of_them.chain(all_addresses().unwrap_or_default()).collect()
+}
+
+/// The families of addresses for which this machine has a default route, or one for addresses that nobody has.
+#[must_use]
+pub fn reach() -> Reach {
+    let has_route = |nobody: IpAddr| matches!(forward(nobody, None), Ok(Forward::Out(_)));
+    // Addresses for documentation (RFC 5737, RFC 3849): only a default route leads there. Nothing is sent.
+    Reach {
+        v4: has_route([192, 0, 2, 1].into()),
+        v6: has_route([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()),
+    }
 }
 
 impl Follower {

@@ -28,7 +28,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::intercept::offload::Flowtable;
-use crate::intercept::{Applied, FamilyReport, Forwarded, Report};
+use crate::intercept::{Applied, FamilyReport, Forwarded, Moment, Report};
 use message::{Answer, Outcome, Request};
 
 pub use serve::{Charge, serve};
@@ -180,12 +180,12 @@ impl Helper {
         }
     }
 
-    /// Sets the rules of the configuration, with these interfaces as those that lead out.
+    /// Sets the rules of the configuration, as they are to be at this moment.
     ///
     /// # Errors
     /// As [`crate::intercept::Rules::apply`], in the helper's words.
-    pub fn apply(&self, out: &[String]) -> Result<Applied, HelperError> {
-        Ok(Applied { notes: self.ask(&Request::Apply(names(out)?))?.0.lines })
+    pub fn apply(&self, moment: Moment) -> Result<Applied, HelperError> {
+        Ok(Applied { notes: self.ask(&Request::Apply(bounded(moment)?))?.0.lines })
     }
 
     /// Which rules of the configuration are in force, as [`crate::intercept::Rules::families`]; the report has nothing
@@ -193,8 +193,8 @@ impl Helper {
     ///
     /// # Errors
     /// If `nft` or `ip` is missing or fails.
-    pub fn check(&self, out: &[String]) -> Result<Report, HelperError> {
-        let answer = self.ask(&Request::Check(names(out)?))?.0;
+    pub fn check(&self, moment: Moment) -> Result<Report, HelperError> {
+        let answer = self.ask(&Request::Check(bounded(moment)?))?.0;
         let families = answer.families.map(FamilyReport::from).into();
         Ok(Report { families, ..Report::default() })
     }
@@ -237,7 +237,7 @@ impl Helper {
     /// # Errors
     /// If the configuration does not name the interface for overhearing, or the kernel refuses.
     pub fn packet_socket(&self, interface: &str) -> Result<OwnedFd, HelperError> {
-        self.socket(&Request::Capture(names(&[interface.to_owned()])?))
+        self.socket(&Request::Capture(vec![interface.to_owned()]))
     }
 
     /// Opens the configured port of the transparent listener, which listens.
@@ -373,14 +373,14 @@ impl Running {
     }
 }
 
-fn names(all: &[String]) -> Result<Vec<String>, HelperError> {
-    if all.len() > message::NAMES_MAX {
-        let (count, most) = (all.len(), message::NAMES_MAX);
+fn bounded(moment: Moment) -> Result<Moment, HelperError> {
+    if moment.out.len() > message::NAMES_MAX {
+        let (count, most) = (moment.out.len(), message::NAMES_MAX);
         return Err(HelperError::Refused(format!(
             "{count} interfaces lead out, and only {most} may"
         )));
     }
-    Ok(all.to_vec())
+    Ok(moment)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -15,18 +15,21 @@
 //! `Documentation/networking/tproxy.rst` before editing.
 
 use std::fmt;
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
 
 use node::Prefix;
+use node::uplink::Reach;
 use thiserror::Error;
 use wire::counters::Reason as _;
 
+mod command;
+mod flows;
 mod forwarded;
 pub mod offload;
 mod report;
 pub mod trial;
 
+use command::{query, run, sysctl, words};
+pub use flows::{FlowPorts, Flows};
 pub use forwarded::{Forwarded, ForwardedBytes, Kind, forwarded};
 pub use report::{FamilyReport, Report};
 
@@ -56,10 +59,12 @@ const NOTHING_LEADS_OUT: &str = "no interface has a default route, so nothing le
 /// What to intercept, and the numbers to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Interfaces whose clients are served; nothing is intercepted on others.
+    /// Interfaces whose clients' HTTP is served.
     pub interfaces: Vec<String>,
-    /// Destination ports that are intercepted.
+    /// Destination ports of HTTP.
     pub ports: Vec<u16>,
+    /// Connections of other protocols, which go by the uplink's pair; `None` without one.
+    pub flows: Option<Flows>,
     /// Interfaces that lead out of the site: only packets that the kernel would route out by one of
     /// them are intercepted. All others are subject to the firewall's own rules between zones.
     pub out: Vec<String>,
@@ -74,6 +79,15 @@ pub struct Rules {
     pub table: u32,
 }
 
+/// What of the rules changes while the daemon runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// The interfaces that lead out of the site.
+    pub out: Vec<String>,
+    /// The families that the far end of the uplink reaches; none while it does not answer.
+    pub reach: Reach,
+}
+
 impl Default for Rules {
     /// Port 80, listener 3130; mark bit 26, which mwan3, tailscale, wg-quick, kube-proxy and
     /// OpenWrt's pbr do not use; routing table 3130, a number that administrators are unlikely to
@@ -82,6 +96,7 @@ impl Default for Rules {
         Self {
             interfaces: Vec::new(),
             ports: vec![80],
+            flows: None,
             out: Vec::new(),
             direct: Vec::new(),
             listen_port: 3130,
@@ -219,7 +234,10 @@ impl Rules {
     /// The transaction that replaces the table, with these lines at its end.
     fn table_with(&self, redirects: &str) -> String {
         let (mark, listen_port) = (self.mark_and_accept(), self.listen_port);
-        let forwarded = forwarded::chain(&self.interfaces);
+        let forwarded = match self.interfaces.is_empty() {
+            true => String::new(),
+            false => forwarded::chain(&self.interfaces),
+        };
         // `socket wildcard 0`: the listener is bound to every address, so without this condition
         // forwarded packets to its port on any other machine would match it. The `drop` rule: only
         // intercepted connections may reach the listener, or it would be an open proxy.
@@ -253,15 +271,40 @@ table inet {TABLE_NAME} {{
             )
         };
         let of_family = |it: &&Prefix| it.is_ipv4() == (family == Family::V4);
+        let is_http = !self.interfaces.is_empty() && !self.ports.is_empty();
         let direct = self.direct.iter().filter(of_family).map(|it| format!("{address} daddr {it}"));
         // The lookup includes the mark, because policy rules may choose a packet's route by it.
         let out = || format!("fib daddr . mark oifname {}", quoted(&self.out));
         let out = (!self.out.is_empty()).then(out);
-        direct.chain(out).map(line).collect()
+        let http: String = direct.chain(out).filter(|_| is_http).map(line).collect();
+        http + &self.redirect_flows(family).unwrap_or_default()
     }
 
     fn mark_and_accept(&self) -> String {
         format!("meta mark set meta mark | {:#010x} accept", self.mark)
+    }
+
+    /// All interfaces on which something is intercepted, without repetition.
+    #[must_use]
+    pub fn all_interfaces(&self) -> Vec<String> {
+        let mut all = self.interfaces.clone();
+        let of_flows = self.flows.iter().flat_map(|flows| &flows.interfaces);
+        all.extend(of_flows.filter(|it| !self.interfaces.contains(it)).cloned());
+        all
+    }
+
+    /// The rules as they are to be at this moment.
+    #[must_use]
+    pub fn at(self, moment: &Moment) -> Self {
+        let flows = self.flows.map(|flows| Flows { reach: moment.reach, ..flows });
+        Self { out: moment.out.clone(), flows, ..self }
+    }
+
+    /// What they depend on, as it is now.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        let reach = self.flows.as_ref().map(|flows| flows.reach).unwrap_or_default();
+        Moment { out: self.out.clone(), reach }
     }
 
     /// Puts the rules in force. Applying them again has no further effect.
@@ -290,7 +333,7 @@ table inet {TABLE_NAME} {{
         let families = self.families()?;
         let mut warnings: Vec<_> = offload::flowtables()?.iter().map(bypass).collect();
         warnings.extend(self.mark_trap());
-        let interfaces_missing = missing_interfaces(&self.interfaces);
+        let interfaces_missing = missing_interfaces(&self.all_interfaces());
         Ok(Report { families, interfaces_missing, warnings })
     }
 
@@ -335,14 +378,17 @@ table inet {TABLE_NAME} {{
     }
 
     fn validate(&self) -> Result<(), Error> {
-        let mut names = self.interfaces.iter().chain(&self.out);
+        let of_flows = self.flows.iter().flat_map(|flows| &flows.interfaces);
+        let mut names = self.interfaces.iter().chain(&self.out).chain(of_flows);
         if let Some(name) = names.find(|name| !is_interface_name(name)) {
             return Err(Error::InterfaceName(name.clone()));
         }
-        if self.interfaces.is_empty() {
+        let has_flows = self.flows.as_ref().is_some_and(|it| !it.interfaces.is_empty());
+        if self.interfaces.is_empty() && !has_flows {
             return Err(Error::Empty(Lack::Interface));
         }
-        if self.ports.is_empty() || self.ports.contains(&0) || self.listen_port == 0 {
+        let lacks_port = self.ports.is_empty() && !has_flows;
+        if lacks_port || self.ports.contains(&0) || self.listen_port == 0 {
             return Err(Error::Empty(Lack::Port));
         }
         if self.mark == 0 || self.table == 0 {
@@ -431,17 +477,23 @@ table inet {TABLE_NAME} {{
             line.contains("socket transparent 1") && line.contains(&mark) && line.contains("accept")
         });
         let is_out = |line: &str| line.contains("fib daddr . mark oifname");
+        let is_http =
+            !self.ports.is_empty() && (!self.interfaces.is_empty() || self.flows.is_none());
+        let lines: Vec<_> = listing.lines().collect();
         shortcut
-            && listing.lines().any(|line| {
-                let has = |word: &str| {
-                    line.split([' ', ',', '\t', '{', '}', '"']).any(|found| found == word)
-                };
-                line.contains(&target)
-                    && (self.out.is_empty() || (is_out(line) && self.out.iter().all(|it| has(it))))
-                    && has(&mark)
-                    && self.interfaces.iter().all(|name| has(name))
-                    && self.ports.iter().all(|port| has(&port.to_string()))
-            })
+            && self.has_flows(family, &lines)
+            && (!is_http
+                || lines.iter().any(|line| {
+                    let has = |word: &str| {
+                        line.split([' ', ',', '\t', '{', '}', '"']).any(|found| found == word)
+                    };
+                    line.contains(&target)
+                        && (self.out.is_empty()
+                            || (is_out(line) && self.out.iter().all(|it| has(it))))
+                        && has(&mark)
+                        && self.interfaces.iter().all(|name| has(name))
+                        && self.ports.iter().all(|port| has(&port.to_string()))
+                }))
     }
 
     /// What to do about `src_valid_mark` (wg-quick sets it), if it is set: the kernel then also looks up the *source* of
@@ -451,8 +503,9 @@ table inet {TABLE_NAME} {{
         let is_set = |name: &str| {
             sysctl(&format!("net/ipv4/conf/{name}/src_valid_mark")).as_deref() == Some("1")
         };
+        let interfaces = self.all_interfaces();
         let name = std::iter::once("all")
-            .chain(self.interfaces.iter().map(String::as_str))
+            .chain(interfaces.iter().map(String::as_str))
             .find(|name| is_set(name))?;
         Some(format!(
             "net.ipv4.conf.{name}.src_valid_mark is 1 (wg-quick sets it): the kernel drops packets that are \
@@ -493,76 +546,6 @@ fn quoted(names: &[String]) -> String {
 
 fn set(items: impl Iterator<Item = String>) -> String {
     format!("{{ {} }}", items.collect::<Vec<_>>().join(", "))
-}
-
-fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(str::to_owned).collect()
-}
-
-/// A kernel setting in the network namespace of this thread.
-fn sysctl(path: &str) -> Option<String> {
-    let text = std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?;
-    Some(text.trim().to_owned())
-}
-
-/// Runs a command that queries something. `None`: the command reports that it does not exist.
-fn query(program: &'static str, args: &[String]) -> Result<Option<String>, Error> {
-    match run(program, args, None) {
-        Ok(text) => Ok(Some(text)),
-        Err(Error::Command { .. } | Error::Ruleset { .. }) => Ok(None),
-        Err(other) => Err(other),
-    }
-}
-
-/// Runs a command, and returns its output.
-fn run(program: &'static str, args: &[String], input: Option<&str>) -> Result<String, Error> {
-    let command = format!("{program} {}", args.join(" "));
-    let output = output_of(program, args, input).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::ProgramMissing {
-            program,
-            package: if program == "nft" { "nftables" } else { "iproute2" },
-        },
-        _ => Error::Command { command: command.clone(), message: error.to_string() },
-    })?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let message = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
-    let message = message.trim().to_owned();
-    Err(if said.contains("Operation not permitted") {
-        Error::NotPermitted { command }
-    } else if program == "nft" {
-        Error::Ruleset { message }
-    } else {
-        Error::Command { command, message }
-    })
-}
-
-fn output_of(program: &str, args: &[String], input: Option<&str>) -> std::io::Result<Output> {
-    let mut child = spawn(program, args, input.is_some()).or_else(|error| {
-        // The PATH of ordinary users lacks /usr/sbin, where Debian installs both programs.
-        if error.kind() == std::io::ErrorKind::NotFound {
-            spawn(&format!("/usr/sbin/{program}"), args, input.is_some())
-        } else {
-            Err(error)
-        }
-    })?;
-    if let (Some(text), Some(mut stdin)) = (input, child.stdin.take()) {
-        // A program that fails early closes its input; its exit status then gives the reason.
-        let _ = stdin.write_all(text.as_bytes());
-    }
-    child.wait_with_output()
-}
-
-fn spawn(program: &str, args: &[String], has_input: bool) -> std::io::Result<std::process::Child> {
-    Command::new(program)
-        .args(args)
-        .env("LC_ALL", "C")
-        .stdin(if has_input { Stdio::piped() } else { Stdio::null() })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
 }
 
 #[cfg(test)]
@@ -685,11 +668,5 @@ table inet hearsay {
         ] {
             assert!(!on(&[], &[]).is_rule_shown(other), "{other}");
         }
-    }
-
-    #[test]
-    fn a_missing_program_is_named_with_its_package() {
-        let error = run("hearsay-no-such-program", &[], None).unwrap_err();
-        assert!(matches!(error, Error::ProgramMissing { .. }), "{error}");
     }
 }

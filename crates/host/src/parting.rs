@@ -1,7 +1,9 @@
-//! Closing a connection so that the other side can read the last bytes.
+//! Closing a connection: so that the other side can read the last bytes, or so that it sees that some are missing.
 
+use socket2::SockRef;
 use std::borrow::Borrow;
 use std::io::{self, ErrorKind};
+use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -19,4 +21,10 @@ pub async fn part(mut stream: impl AsyncWrite + Unpin + Borrow<TcpStream>) -> io
             _ => {}
         }
     }
+}
+
+/// Has the connection reset once it is dropped; what is unsent is discarded.
+pub fn abort(stream: &impl Borrow<TcpStream>) {
+    // Errors do not matter: the connection ends in any case.
+    let _ = SockRef::from(stream.borrow()).set_linger(Some(Duration::ZERO));
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use host::helper::{Charge, Helper, HelperError, serve};
-use host::intercept::Rules;
+use host::intercept::{Moment, Rules};
 use host::rights::{Limits, Places};
 use namespace::{inside, sh, skipped};
 use rustix::net::SocketType;
@@ -52,8 +52,9 @@ fn give_up() {
     assert_eq!(limits.impose().capabilities, Vec::<String>::new());
 }
 
-fn words(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&it| it.to_owned()).collect()
+/// A moment at which these interfaces lead out.
+fn with(out: &[&str]) -> Moment {
+    Moment { out: out.iter().map(|&it| it.to_owned()).collect(), ..Moment::default() }
 }
 
 fn output(program: &str, args: &[&str]) -> String {
@@ -72,20 +73,20 @@ fn it_sets_checks_and_removes_rules() {
     inside("it_sets_checks_and_removes_rules", "nft list tables", || {
         prepare("lan0");
         let helper = start();
-        let out = words(&["wan0"]);
-        assert!(!helper.check(&out).expect("a report").is_complete());
+        let out = || with(&["wan0"]);
+        assert!(!helper.check(out()).expect("a report").is_complete());
         assert_eq!(helper.forwarded().expect("no failure"), None);
-        assert_eq!(helper.apply(&out).expect("rules").notes, Vec::<String>::new());
+        assert_eq!(helper.apply(out()).expect("rules").notes, Vec::<String>::new());
         let _listener = helper.transparent().expect("the port");
-        let report = helper.check(&out).expect("a report");
+        let report = helper.check(out()).expect("a report");
         assert!(report.is_complete(), "{report}");
-        assert!(!helper.check(&words(&["lan1"])).expect("a report").is_complete(), "{report}");
+        assert!(!helper.check(with(&["lan1"])).expect("a report").is_complete(), "{report}");
         assert!(helper.forwarded().expect("counters").is_some());
         assert_eq!(helper.flow_tables().expect("a list"), []);
         helper.release().expect("no new connections");
-        assert!(!helper.check(&out).expect("a report").is_complete());
+        assert!(!helper.check(out()).expect("a report").is_complete());
         helper.remove().expect("no rules");
-        assert!(helper.check(&out).expect("a report").is_absent());
+        assert!(helper.check(out()).expect("a report").is_absent());
         assert_eq!(helper.works(), Some(true));
     });
 }
@@ -96,7 +97,7 @@ fn it_removes_the_rules_when_the_daemon_is_gone() {
         prepare("lan0");
         let before = output("nft", &["list", "ruleset"]) + &output("ip", &["rule"]);
         let helper = start();
-        helper.apply(&words(&["wan0"])).expect("rules");
+        helper.apply(with(&["wan0"])).expect("rules");
         let process = helper.process().expect("it runs");
         drop(helper);
         let begun = Instant::now();
@@ -117,20 +118,21 @@ fn it_reads_the_configuration_and_not_the_daemons_words() {
     inside("it_reads_the_configuration_and_not_the_daemons_words", "nft list tables", || {
         prepare("lan0");
         let helper = start();
-        helper.apply(&words(&["wan0"])).expect("rules");
+        helper.apply(with(&["wan0"])).expect("rules");
         fs::write(FILE, "lan1").expect("a file");
-        helper.apply(&words(&["wan0"])).expect("the same rules");
+        helper.apply(with(&["wan0"])).expect("the same rules");
         assert!(!output("nft", &["list", "ruleset"]).contains("lan1"));
         helper.reload().expect("a right file");
-        helper.apply(&words(&["wan0"])).expect("new rules");
+        helper.apply(with(&["wan0"])).expect("new rules");
         assert!(output("nft", &["list", "ruleset"]).contains("lan1"));
         fs::remove_file(FILE).expect("it was there");
         assert!(matches!(helper.reload(), Err(HelperError::Refused(_))));
-        helper.apply(&words(&["wan0"])).expect("the rules stay as they were");
-        let wrong = helper.apply(&words(&["wan0; drop"]));
+        helper.apply(with(&["wan0"])).expect("the rules stay as they were");
+        let wrong = helper.apply(with(&["wan0; drop"]));
         assert!(matches!(wrong, Err(HelperError::Refused(_))), "{wrong:?}");
-        let many: Vec<_> = (0..33).map(|it| format!("wan{it}")).collect();
-        assert!(matches!(helper.apply(&many), Err(HelperError::Refused(_))));
+        let many = (0..33).map(|it| format!("wan{it}")).collect();
+        let many = Moment { out: many, ..Moment::default() };
+        assert!(matches!(helper.apply(many), Err(HelperError::Refused(_))));
         assert!(matches!(helper.packet_socket("lan0"), Err(HelperError::Refused(_))));
     });
 }
@@ -177,7 +179,7 @@ fn calls_fail_at_once_when_it_is_gone() {
     inside("calls_fail_at_once_when_it_is_gone", "nft list tables", || {
         prepare("lan0");
         let helper = start();
-        helper.apply(&words(&["wan0"])).expect("rules");
+        helper.apply(with(&["wan0"])).expect("rules");
         let process = helper.process().expect("it runs");
         sh(&format!("kill -s KILL {process}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -200,7 +202,7 @@ fn only_the_first_call_waits_for_one_that_is_silent() {
     inside("only_the_first_call_waits_for_one_that_is_silent", "nft list tables", || {
         prepare("lan0");
         let helper = start();
-        helper.apply(&words(&["wan0"])).expect("rules");
+        helper.apply(with(&["wan0"])).expect("rules");
         let process = helper.process().expect("it runs");
         sh(&format!("kill -s STOP {process}"));
         assert!(matches!(helper.forwarded(), Err(HelperError::Silent)));

@@ -10,6 +10,7 @@ pub use crate::identity::verify;
 pub use crate::peers::{Down, Event, Peers};
 pub use crate::uplink::fetch::Asked;
 pub use crate::uplink::messages::{Batch, Coding, Hello, Literals};
+pub use crate::uplink::tcp::Dialled;
 pub use overheard::segments as overheard;
 pub use uplink::{
     Heard, PairEnd, uplink_control, uplink_encoded, uplink_handshake, uplink_messages,

@@ -89,6 +89,18 @@ item() {
     fi
 }
 
+# The ports to intercept: a list of numbers, or the word.
+ports() {
+    items=''
+    config_list_foreach intercept ports word
+    case $items in
+    ' all') line 'ports = "all"' ;;
+    *) list intercept ports 65535 ;;
+    esac
+}
+
+word() { items="$items $1"; }
+
 # flag SECTION OPTION : whether it is 1; complains about other values than 0 and 1.
 flag() {
     local value
@@ -139,7 +151,7 @@ check_store() {
 # A misspelt option would otherwise do nothing, and nobody would know.
 known='main.enabled main.allow main.listen main.name main.memory main.drain store.path store.size store.policy
 store.object_max store.on_flash access.out access.private access.ports intercept.interfaces intercept.ports
-intercept.port mirror.listen mirror.allow mesh.interfaces mesh.babeld mesh.gateway mesh.scheme mesh.key_file
+intercept.port intercept.http mirror.listen mirror.allow mesh.interfaces mesh.babeld mesh.gateway mesh.scheme mesh.key_file
 mesh.gateways mesh.port mesh.direct uplink.far uplink.far_key metrics.listen'
 
 # The names come from `uci show`, as it prints them: hearsay.store.path='…'.
@@ -177,7 +189,8 @@ native_file() {
     line '[intercept]'
     list intercept interfaces
     number intercept port 65535
-    list intercept ports 65535
+    ports
+    list intercept http 65535
     line '[mirror]'
     list mirror listen
     list mirror allow

@@ -6,6 +6,7 @@ use crate::driver::{Driver, Outbox, Past, wake};
 use bytes::Bytes;
 use host::client::Client;
 use host::origin::head_bytes;
+use host::parting::abort;
 use host::splice::splice;
 use http::{HeaderMap, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -14,6 +15,19 @@ use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Carries an intercepted connection that may be of any protocol: by the pair of the uplink, or else straight to its
+/// server.
+pub async fn carry(driver: Driver, stream: Client, client: IpAddr, dialled: SocketAddr) {
+    let by_pair = driver.pair().and_then(|pair| pair.dial(driver.clone(), dialled, client));
+    match by_pair {
+        Some(by_pair) => {
+            let passed = by_pair.carry(stream).await;
+            driver.relayed().set(driver.relayed().get() + passed);
+        }
+        None => relay(driver, stream, &[], client, dialled).await,
+    }
+}
 
 /// Relays an intercepted connection that is not HTTP.
 pub async fn relay(
@@ -24,10 +38,14 @@ pub async fn relay(
     dialled: SocketAddr,
 ) {
     let dialler = driver.pool().dialler();
-    if let Ok(mut origin) = dialler.dial(&Dial::Address(dialled), client, Caller::Intercepted).await
-        && let Ok((there, back)) = splice(&mut stream, &mut origin, first).await
-    {
-        driver.relayed().set(driver.relayed().get() + there + back);
+    match dialler.dial(&Dial::Address(dialled), client, Caller::Intercepted).await {
+        Ok(mut origin) => {
+            if let Ok((there, back)) = splice(&mut stream, &mut origin, first).await {
+                driver.relayed().set(driver.relayed().get() + there + back);
+            }
+        }
+        // As if its server had refused it.
+        Err(_) => abort(&stream),
     }
 }
 

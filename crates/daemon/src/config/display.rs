@@ -23,6 +23,10 @@ impl fmt::Display for Config {
             )?,
             false => writeln!(f, "intercept  off")?,
         }
+        if let Some(flows) = self.rules().and_then(|rules| rules.flows) {
+            let interfaces = flows.interfaces.join(" ");
+            writeln!(f, "far end    {interfaces}: port {}", flows.ports)?;
+        }
         writeln!(f, "mesh       {}", self.mesh)?;
         writeln!(f, "overhear   {}", self.overhear)?;
         if self.uplink != Uplink::default() {

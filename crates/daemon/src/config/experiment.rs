@@ -11,7 +11,7 @@ use node::{Locating, SearchConfig, SearchTimeout, Squares, overhear};
 use toml::Spanned;
 use wire::{Paper, Scheme, Selection};
 
-use super::{ConfigError, Mesh, Overhear, Reader, file};
+use super::{Config, ConfigError, Reader, file};
 
 /// The deviations; by default none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +26,26 @@ pub struct Experiment {
     pub search: SearchConfig,
     /// In which square of the map each router is, for the schemes that hash names to routers.
     pub squares: Squares,
+    /// What becomes of intercepted HTTP.
+    pub http: Http,
+}
+
+/// What becomes of intercepted HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Http {
+    /// It is parsed, and served from the store.
+    #[default]
+    Cached,
+    /// It goes by the far end as any TCP connection, without a cache (Wanax §5).
+    Bypass,
 }
 
 impl Default for Experiment {
     fn default() -> Self {
         let (overhear, search) = (overhear::Options::default(), SearchConfig::default());
         let squares = Squares::default();
-        Self { paper: None, units: Profile::DEFAULT, overhear, search, squares }
+        let (paper, units, http) = (None, Profile::DEFAULT, Http::Cached);
+        Self { paper, units, overhear, search, squares, http }
     }
 }
 
@@ -49,6 +62,9 @@ const CANCEL: [(&str, bool); 2] = [("on", true), ("off", false)];
 const LOCATE: [(&str, Locating); 2] =
     [("ours", Locating::Ours), ("paper", Locating::Paper { refresh: Locating::REFRESH })];
 
+/// Whether intercepted HTTP is served from the store, or goes by the far end as any TCP connection.
+const HTTP: [(&str, Http); 2] = [("cached", Http::Cached), ("bypass", Http::Bypass)];
+
 /// The most routers with a square.
 const SQUARES_MAX: usize = 1024;
 
@@ -63,6 +79,7 @@ impl fmt::Display for Experiment {
             ("heads", word(&HEADS, &overhear.guesses_heads)),
             ("cancel", word(&CANCEL, &overhear.cancels)),
             ("locate", word(&LOCATE, &self.search.locating)),
+            ("http", word(&HTTP, &self.http)),
         ];
         if let Some(paper) = self.paper {
             write!(f, "paper {paper}, ")?;
@@ -105,7 +122,12 @@ impl Experiment {
         self.paper.and_then(Paper::scheme)
     }
 
-    pub(super) fn check(&self, mesh: &Mesh, overhear: &Overhear, wrong: &mut ConfigError) {
+    pub(super) fn check(&self, config: &Config, wrong: &mut ConfigError) {
+        let (mesh, overhear) = (&config.mesh, &config.overhear);
+        if self.http == Http::Bypass && config.uplink.far.is_none() {
+            let text = "\"bypass\": HTTP goes by the far end then: give [uplink] `far`";
+            wrong.add("[experiment] http", text);
+        }
         if mesh.selection.hashes() && self.squares.is_empty() {
             let text = "it hashes names to routers of one square: give [experiment] `squares`";
             wrong.add("[mesh] scheme", format!("\"{}\": {text}", mesh.selection));
@@ -148,6 +170,7 @@ impl Reader<'_> {
                 locating: read.variant("locate", file.locate, &LOCATE),
                 timeout: read.timeout(file.search_timeout),
             },
+            http: read.variant("http", file.http, &HTTP),
             squares,
         }
     }
@@ -241,6 +264,7 @@ impl Variants<'_, '_> {
 mod tests {
     use super::super::tests::{complaint, load};
     use super::*;
+    use host::intercept::FlowPorts;
     use std::time::Duration;
 
     #[test]
@@ -267,6 +291,11 @@ mod tests {
         assert_eq!(adaptive.experiment.search.timeout, SearchTimeout::Adaptive);
         let line = "experiment search-timeout adaptive, for comparisons only\n";
         assert!(adaptive.to_string().contains(line), "{adaptive}");
+        let far = format!("[uplink]\nfar = \"far.example.org\"\nfar-key = \"{}\"", "00".repeat(32));
+        let bypass = of(&format!("http = \"bypass\"\n{far}"));
+        assert_eq!(bypass.experiment.http, Http::Bypass);
+        assert_eq!(bypass.intercept.flows, FlowPorts::Only(vec![80]));
+        assert!(bypass.intercept.ports.is_empty());
         let dropped = of("halves = \"dropped\"");
         assert!(!dropped.experiment.overhear.repairs);
         let line = "experiment halves dropped, for comparisons only\n";

@@ -5,6 +5,7 @@ use strsim::osa_distance;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::intercept::Ports;
 use super::problem::ConfigError;
 use super::size::Size;
 
@@ -56,7 +57,8 @@ pub struct Access {
 pub struct Intercept {
     pub interfaces: Option<Vec<String>>,
     pub port: Option<u16>,
-    pub ports: Option<Vec<u16>>,
+    pub ports: Option<Ports>,
+    pub http: Vec<u16>,
 }
 
 /// Table `[mirror]`.
@@ -129,6 +131,7 @@ pub struct Experiment {
     #[serde(rename = "search-timeout")]
     pub search_timeout: Option<Spanned<String>>,
     pub squares: Vec<Spanned<String>>,
+    pub http: Option<Spanned<String>>,
 }
 
 const TOP: [&str; 16] = [
@@ -153,7 +156,7 @@ const TOP: [&str; 16] = [
 const MESH: [&str; 9] =
     ["interfaces", "babeld", "gateway", "scheme", "key", "key-file", "gateways", "port", "direct"];
 
-const EXPERIMENT: [&str; 9] = [
+const EXPERIMENT: [&str; 10] = [
     "paper",
     "units",
     "streams",
@@ -163,6 +166,7 @@ const EXPERIMENT: [&str; 9] = [
     "locate",
     "search-timeout",
     "squares",
+    "http",
 ];
 
 /// Every key, by table; the keys of the first entry are outside any table.
@@ -170,7 +174,7 @@ pub const KEYS: [(&str, &[&str]); 11] = [
     ("", &TOP),
     ("store", &["path", "size", "policy", "object-max"]),
     ("access", &["out", "private", "ports"]),
-    ("intercept", &["interfaces", "port", "ports"]),
+    ("intercept", &["interfaces", "port", "ports", "http"]),
     ("mirror", &["listen", "allow"]),
     ("mesh", &MESH),
     ("overhear", &["mode", "interface", "memory"]),
@@ -290,7 +294,7 @@ mod tests {
         );
         assert_eq!(
             complaint("[intercept]\nwombat = 1"),
-            "h.toml:2: unknown key `wombat` in [intercept]: known here: interfaces, port, ports"
+            "h.toml:2: unknown key `wombat` in [intercept]: known here: interfaces, port, ports, http"
         );
         assert!(complaint("[stroe]\npath = 1").ends_with("did you mean `store`?"));
     }

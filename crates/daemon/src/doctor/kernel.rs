@@ -32,7 +32,7 @@ impl Kernel {
     pub fn rules(&self, rules: &Rules) -> Result<Vec<FamilyReport>, Unread> {
         match self {
             Self::Own => Ok(rules.families()?),
-            Self::Helper(helper) => Ok(helper.check(&rules.out)?.families),
+            Self::Helper(helper) => Ok(helper.check(rules.moment())?.families),
         }
     }
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use host::intercept::Rules;
 
 use super::kernel::Kernel;
-use crate::config::{Config, Intercept, Place};
+use crate::config::{Config, Place};
 use crate::status::{PeerLine, Status};
-use crate::transparent::in_step;
+use crate::transparent::moment;
 
 /// What is known before the checks look. The running daemon's word counts more than the file's: it may have been
 /// started with other settings.
@@ -36,14 +36,14 @@ impl View {
 
     /// The interception rules that must be set; `None` if nothing is intercepted.
     pub fn rules(&self) -> Option<Rules> {
-        let intercept = match &self.status {
+        let (rules, reach) = match &self.status {
             Some(Status { intercept: it, .. }) => {
-                let (interfaces, ports) = (it.interfaces.clone(), it.ports.clone());
-                Intercept { interfaces, port: it.port, ports }
+                let reach = it.flows.as_ref().map(|flows| flows.reach);
+                (it.rules(&self.config.mesh.direct)?, reach)
             }
-            None => self.config.intercept.clone(),
+            None => (self.config.rules()?, None),
         };
-        Some(in_step(intercept.rules(&self.config.mesh.direct)?, self.out.clone()))
+        Some(rules.at(&moment(self.out.clone(), reach.unwrap_or_default())))
     }
 
     /// The mesh's interfaces; none without a mesh.

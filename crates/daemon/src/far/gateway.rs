@@ -3,6 +3,7 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
 use super::fetch::{self, Content};
+use super::tcp::{self, Server};
 use crate::body_credit::BodyCredit;
 use crate::config::Place;
 use crate::entropy;
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use host::clock::Clock;
 use host::origin::Pool;
 use node::uplink::{Done, Far, FarConfig, FarInput, FarOutput, Guest, PairKeys};
-use node::{FetchId, OriginOutput};
+use node::{FetchError, FetchId, OriginOutput};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -49,10 +50,14 @@ struct State {
     is_finished: bool,
 }
 
-struct Running {
-    task: AbortHandle,
-    credit: Rc<BodyCredit>,
-    content: Option<Content>,
+enum Running {
+    Fetch {
+        task: AbortHandle,
+        credit: Rc<BodyCredit>,
+        content: Option<Content>,
+    },
+    /// Its task ends by itself, once it is told to.
+    Tcp(Rc<Server>),
 }
 
 impl Gateway {
@@ -105,7 +110,7 @@ impl Gateway {
             state.is_over = false;
             state.connection
         };
-        self.feed(FarInput::Connected(guest, address));
+        self.feed(FarInput::Connected(guest, address, host::egress::reach()));
         let link = Link { gateway: self.clone(), number };
         carry(stream, &link).await;
         if link.is_current() {
@@ -133,18 +138,24 @@ impl Gateway {
                 FarOutput::Origin(output, has_content) => {
                     self.at_origin(state, output, has_content);
                 }
-                FarOutput::Content(id, bytes) => {
-                    let running = state.fetches.get(&id);
-                    if let Some(content) = running.and_then(|it| it.content.as_ref()) {
-                        content.send(bytes);
-                    }
+                FarOutput::Dial(id, to, client) => {
+                    let server = Rc::<Server>::default();
+                    state.fetches.insert(id, Running::Tcp(Rc::clone(&server)));
+                    let dialler = self.0.pool.dialler().clone();
+                    spawn_local(tcp::run(self.clone(), dialler, id, (to, client), server));
                 }
-                FarOutput::ContentEnd(id, result) => {
-                    let running = state.fetches.get_mut(&id);
-                    if let Some(content) = running.and_then(|it| it.content.take()) {
-                        content.end(result);
+                FarOutput::Content(id, bytes) => match state.fetches.get(&id) {
+                    Some(Running::Fetch { content: Some(content), .. }) => content.send(bytes),
+                    Some(Running::Tcp(server)) => server.inbox.put(bytes),
+                    Some(Running::Fetch { content: None, .. }) | None => {}
+                },
+                FarOutput::ContentEnd(id, result) => match state.fetches.get_mut(&id) {
+                    Some(Running::Fetch { content, .. }) => {
+                        content.take().into_iter().for_each(|content| content.end(result));
                     }
-                }
+                    Some(Running::Tcp(server)) => server.inbox.end(result),
+                    None => {}
+                },
             }
         }
         self.0.changed.notify_waiters();
@@ -168,18 +179,18 @@ impl Gateway {
                 let pool = self.0.pool.clone();
                 let task = fetch::run(self.clone(), pool, id, *request, body, Rc::clone(&credit));
                 let task = spawn_local(task).abort_handle();
-                state.fetches.insert(id, Running { task, credit, content });
+                state.fetches.insert(id, Running::Fetch { task, credit, content });
             }
-            OriginOutput::Grant(id, bytes) => {
-                if let Some(Running { credit, .. }) = state.fetches.get(&id) {
-                    credit.grant(state.clock.now(), bytes);
-                }
-            }
-            OriginOutput::Cancel(id) => {
-                if let Some(running) = state.fetches.remove(&id) {
-                    running.task.abort();
-                }
-            }
+            OriginOutput::Grant(id, bytes) => match state.fetches.get(&id) {
+                Some(Running::Fetch { credit, .. }) => credit.grant(state.clock.now(), bytes),
+                Some(Running::Tcp(server)) => server.allow(bytes),
+                None => {}
+            },
+            OriginOutput::Cancel(id) => match state.fetches.remove(&id) {
+                Some(Running::Fetch { task, .. }) => task.abort(),
+                Some(Running::Tcp(server)) => server.inbox.end(Err(FetchError::Truncated)),
+                None => {}
+            },
             OriginOutput::TakeIn(..) => {}
         }
     }

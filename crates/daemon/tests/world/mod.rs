@@ -17,6 +17,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 mod client;
+mod far_end;
 mod hearsay;
 pub mod network;
 mod nginx;
@@ -26,6 +27,7 @@ pub mod schema;
 mod script;
 
 pub use client::{Curl, Raw};
+pub use far_end::{FarEnd, key_of_gateway};
 pub use hearsay::Hearsay;
 pub use nginx::Nginx;
 pub use reply::Reply;

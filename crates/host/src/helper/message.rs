@@ -11,14 +11,19 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-use crate::intercept::{Family, FamilyReport, Forwarded, ForwardedBytes, Kind, is_interface_name};
+use node::uplink::Reach;
+
+use crate::intercept::{
+    Family, FamilyReport, Forwarded, ForwardedBytes, Kind, Moment, is_interface_name,
+};
 
 /// The most names of interfaces in a request.
 pub const NAMES_MAX: usize = 32;
 /// A name, and NULs behind it.
 const NAME_BYTES: usize = 16;
-/// Number, kind, count of names, names.
-pub const REQUEST_BYTES: usize = 4 + 1 + 1 + NAMES_MAX * NAME_BYTES;
+/// Number, kind, count of names, the far end's families, names.
+pub const REQUEST_BYTES: usize = NAMES_AT + NAMES_MAX * NAME_BYTES;
+const NAMES_AT: usize = 4 + 1 + 1 + 1;
 
 const COUNTS: usize = 2 * Kind::ALL.len();
 const LINES_AT: usize = 4 + 1 + 4 + 2 + 1 + 8 * COUNTS + 2;
@@ -28,10 +33,10 @@ pub const ANSWER_BYTES: usize = 2048;
 /// What the helper does. The list is closed: anything else is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Set the rules; the names are the interfaces that lead out.
-    Apply(Vec<String>),
+    /// Set the rules as they are to be at this moment.
+    Apply(Moment),
     /// Check them.
-    Check(Vec<String>),
+    Check(Moment),
     /// Intercept no new connections.
     Release,
     /// Remove the rules.
@@ -55,8 +60,8 @@ pub enum Request {
 impl Request {
     fn kind(&self) -> (u8, &[String]) {
         match self {
-            Self::Apply(names) => (1, names),
-            Self::Check(names) => (2, names),
+            Self::Apply(moment) => (1, &moment.out),
+            Self::Check(moment) => (2, &moment.out),
             Self::Release => (3, &[]),
             Self::Remove => (4, &[]),
             Self::Counters => (5, &[]),
@@ -76,7 +81,10 @@ impl Request {
         bytes[..4].copy_from_slice(&number.to_ne_bytes());
         bytes[4] = kind;
         bytes[5] = names.len().min(NAMES_MAX) as u8;
-        for (place, name) in bytes[6..].chunks_exact_mut(NAME_BYTES).zip(names) {
+        if let Self::Apply(Moment { reach, .. }) | Self::Check(Moment { reach, .. }) = self {
+            bytes[6] = u8::from(reach.v4) | u8::from(reach.v6) << 1;
+        }
+        for (place, name) in bytes[NAMES_AT..].chunks_exact_mut(NAME_BYTES).zip(names) {
             let length = name.len().min(NAME_BYTES - 1);
             place[..length].copy_from_slice(&name.as_bytes()[..length]);
         }
@@ -86,13 +94,17 @@ impl Request {
     /// Reads a packet: the number, and the request, which is `None` if it is not on the list.
     pub fn decode(bytes: &[u8; REQUEST_BYTES]) -> (u32, Option<Self>) {
         let number = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let places = bytes[6..].chunks_exact(NAME_BYTES).take(bytes[5].into());
+        let places = bytes[NAMES_AT..].chunks_exact(NAME_BYTES).take(bytes[5].into());
         let names: Option<Vec<String>> = places.map(name).collect();
         let count = usize::from(bytes[5]);
         let Some(names) = names.filter(|_| count <= NAMES_MAX) else { return (number, None) };
+        let reach = Reach { v4: bytes[6] & 1 != 0, v6: bytes[6] & 2 != 0 };
+        if bytes[6] > 3 || (bytes[6] != 0 && !matches!(bytes[4], 1 | 2)) {
+            return (number, None);
+        }
         let request = match (bytes[4], count) {
-            (1, _) => Self::Apply(names),
-            (2, _) => Self::Check(names),
+            (1, _) => Self::Apply(Moment { out: names, reach }),
+            (2, _) => Self::Check(Moment { out: names, reach }),
             (3, 0) => Self::Release,
             (4, 0) => Self::Remove,
             (5, 0) => Self::Counters,
@@ -262,9 +274,12 @@ mod tests {
     fn a_request_arrives_as_it_was_sent() {
         let out = |count| (0..count).map(|it| format!("wan{it}")).collect::<Vec<_>>();
         for request in [
-            Request::Apply(out(0)),
-            Request::Apply(out(NAMES_MAX)),
-            Request::Check(vec!["a-name.of_15-ch".into()]),
+            Request::Apply(Moment::default()),
+            Request::Apply(Moment { out: out(NAMES_MAX), reach: Reach { v4: true, v6: false } }),
+            Request::Check(Moment {
+                out: vec!["a-name.of_15-ch".into()],
+                reach: Reach { v4: false, v6: true },
+            }),
             Request::Release,
             Request::Remove,
             Request::Counters,
@@ -281,7 +296,8 @@ mod tests {
 
     #[test]
     fn what_is_not_on_the_list_is_no_request() {
-        let mut bytes = Request::Apply(vec!["wan0".into()]).encode(9);
+        let moment = Moment { out: vec!["wan0".into()], reach: Reach::default() };
+        let mut bytes = Request::Apply(moment).encode(9);
         let with = |at: usize, value: u8| {
             let mut bytes = bytes;
             bytes[at] = value;
@@ -294,14 +310,15 @@ mod tests {
             (5, 2, "an empty name"),
             (5, 33, "too many names"),
             (5, 255, "too many names"),
-            (6, b' ', "no interface's name"),
-            (6, b'"', "the end of a quotation"),
-            (6, 0xff, "no text"),
-            (6 + 9, b'x', "bytes behind the name"),
+            (6, 4, "no family"),
+            (7, b' ', "no interface's name"),
+            (7, b'"', "the end of a quotation"),
+            (7, 0xff, "no text"),
+            (7 + 9, b'x', "bytes behind the name"),
         ] {
             assert_eq!(with(at, value), (9, None), "{what}");
         }
-        bytes[6..22].fill(b'a');
+        bytes[7..23].fill(b'a');
         assert_eq!(Request::decode(&bytes), (9, None), "no end");
     }
 

@@ -14,7 +14,7 @@ use super::lock::Lock;
 use super::message::{ANSWER_BYTES, Answer, FamilyState, Outcome, REQUEST_BYTES, Request};
 use super::message::{receive, send};
 use crate::intercept::offload::{Flowtable, flowtables};
-use crate::intercept::{Applied, Error, Rules, forwarded};
+use crate::intercept::{Applied, Error, Moment, Rules, forwarded};
 use crate::rights::{Limits, NETWORK, Places};
 use crate::{capture, listen};
 
@@ -123,8 +123,8 @@ impl Server {
 
     fn answer(&mut self, request: Request, passed: Option<OwnedFd>) -> Reply {
         match request {
-            Request::Apply(out) => self.apply(out).map_or_else(failed, |it| done(it.notes)),
-            Request::Check(out) => self.check(out),
+            Request::Apply(moment) => self.apply(&moment).map_or_else(failed, |it| done(it.notes)),
+            Request::Check(moment) => self.check(&moment),
             Request::Release => {
                 self.applied.as_ref().map_or(done(Vec::new()), |it| nothing(it.release()))
             }
@@ -136,7 +136,7 @@ impl Server {
             Request::FlowTables => flowtables()
                 .map_or_else(failed, |all| done(all.iter().map(Flowtable::line).collect())),
             Request::Capture(names) => self.capture(&names),
-            Request::Transparent if self.charge.rules.interfaces.is_empty() => {
+            Request::Transparent if self.charge.rules.all_interfaces().is_empty() => {
                 refused("the configuration intercepts on no interface")
             }
             Request::Transparent => {
@@ -148,20 +148,20 @@ impl Server {
         }
     }
 
-    fn rules(&self, out: Vec<String>) -> Rules {
-        Rules { out, ..self.charge.rules.clone() }
+    fn rules(&self, moment: &Moment) -> Rules {
+        self.charge.rules.clone().at(moment)
     }
 
-    fn apply(&mut self, out: Vec<String>) -> Result<Applied, Error> {
+    fn apply(&mut self, moment: &Moment) -> Result<Applied, Error> {
         self.lock.take();
-        let rules = self.rules(out);
+        let rules = self.rules(moment);
         let applied = rules.apply()?;
         self.applied = Some(rules);
         Ok(applied)
     }
 
-    fn check(&self, out: Vec<String>) -> Reply {
-        match self.rules(out).families() {
+    fn check(&self, moment: &Moment) -> Reply {
+        match self.rules(moment).families() {
             Ok(families) => {
                 let mut answer = Answer::default();
                 for (state, report) in answer.families.iter_mut().zip(&families) {
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(ask(Request::Capture(vec!["mon1".into()])), Outcome::Refused);
         assert_eq!(ask(Request::Transparent), Outcome::Refused);
         assert_eq!(ask(Request::SetBbr), Outcome::Refused, "no socket");
-        assert_eq!(ask(Request::Apply(vec!["wan0".into()])), Outcome::Refused, "no interface");
+        assert_eq!(ask(Request::Apply(Moment::default())), Outcome::Refused, "no interface");
         assert_eq!(server.applied, None);
     }
 

@@ -4,7 +4,6 @@
 //! content, jobs. *What it never does:* cache, or judge a response: what the gateway asks for is asked of the
 //! origin each time.
 
-use super::FLOWS_MAX;
 use super::codec::{Fields, Writer};
 use super::fetch::{Asked, decode_headers, encode_headers};
 use super::messages::Message;
@@ -12,14 +11,16 @@ use super::pair::{Event, Pair, State};
 use super::report::PairReport;
 use super::sender::Sender;
 use super::session::{Guest, PairKeys};
+use super::tcp::{Dialled, Kind, Reach};
 use super::work::{Done, Job};
+use super::{FLOWS_MAX, hash_of, url_of_server};
 use crate::access::Caller;
 use crate::input::{FetchError, FetchId, OriginInput};
 use crate::output::{Dial, Fetch, OriginOutput};
 use bytes::Bytes;
 use http::header;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use store::{HistoryState, Mark};
 use wire::{Instant, PublicKey};
 
@@ -43,15 +44,15 @@ pub struct FarConfig {
 
 /// What happens to the far end.
 pub enum FarInput {
-    /// The gateway has connected from this address, and proven its key.
-    Connected(Guest, IpAddr),
+    /// The gateway has connected from this address, and proven its key. What this machine reaches.
+    Connected(Guest, IpAddr, Reach),
     /// Bytes have arrived on its connection.
     Received(Bytes),
     /// The connection has ended.
     Closed,
     /// The worker has done this job.
     Done(u64, Done),
-    /// An origin has answered.
+    /// An origin has answered, or the server of a TCP connection has sent bytes, has said all, or has refused.
     Origin(OriginInput),
     /// The time of [`Far::poll_timeout`] has come.
     Tick,
@@ -66,9 +67,12 @@ pub enum FarOutput {
     Work(u64, Job),
     /// Something for an origin: true, with a request, if content follows.
     Origin(OriginOutput, bool),
-    /// Content of a request.
+    /// Make this TCP connection, for the gateway with this address. Grants come by `Origin`, and so does the order to
+    /// drop it.
+    Dial(FetchId, SocketAddr, IpAddr),
+    /// Content of a request, or of a TCP connection.
     Content(FetchId, Bytes),
-    /// The content of a request has ended; with an error, it broke off.
+    /// The content of a request has ended, or of what a client says; with an error, it broke off.
     ContentEnd(FetchId, Result<(), FetchError>),
 }
 
@@ -90,7 +94,10 @@ struct Flow {
     fetch: FetchId,
     /// What the origin may send and has not.
     granted: u64,
+    /// The origin has said all.
     is_ended: bool,
+    /// It is a TCP connection whose client has not said all: it lasts until both sides have.
+    is_heard: bool,
 }
 
 impl Far {
@@ -133,12 +140,13 @@ impl Far {
     /// Handles an event.
     pub fn handle_input(&mut self, now: Instant, input: FarInput) {
         match input {
-            FarInput::Connected(guest, address) => {
+            FarInput::Connected(guest, address, reach) => {
                 // The driver ends the connection that this one replaces.
                 self.pair.close(None);
                 self.take_events(now);
                 self.outputs.retain(|output| !matches!(output, FarOutput::Hangup));
                 self.address = address;
+                self.pair.reach = reach;
                 self.pair.connect(now, guest.accept());
                 self.pair.trust();
                 self.pair.advance(now, &mut self.keys);
@@ -167,6 +175,7 @@ impl Far {
                     self.by_fetch.clear();
                 }
                 Event::Message(Message::Open(id, asked)) => self.open(now, id, *asked),
+                Event::Message(Message::Dial(id, dialled)) => self.dial(now, id, dialled),
                 Event::Message(Message::Cancel(id)) => {
                     if let Some(flow) = self.flows.remove(&id) {
                         self.by_fetch.remove(&flow.fetch);
@@ -181,32 +190,57 @@ impl Far {
                     }
                 }
                 Event::End(id, result) => {
-                    if let Some(flow) = self.flows.get(&id) {
+                    if let Some(flow) = self.flows.get_mut(&id) {
+                        flow.is_heard = false;
                         self.outputs.push_back(FarOutput::ContentEnd(flow.fetch, result));
                     }
                 }
                 Event::Work(number, job) => self.outputs.push_back(FarOutput::Work(number, job)),
             }
         }
-        self.flows.retain(|id, flow| !flow.is_ended || self.pair.sender.has(*id));
+        let sender = &self.pair.sender;
+        self.flows.retain(|id, flow| {
+            let lasts = !flow.is_ended || flow.is_heard || sender.has(*id);
+            if !lasts {
+                self.by_fetch.remove(&flow.fetch);
+            }
+            lasts
+        });
     }
 
     fn cancel(&mut self, flow: &Flow) {
-        if !flow.is_ended {
+        if !flow.is_ended || flow.is_heard {
             self.outputs.push_back(FarOutput::Origin(OriginOutput::Cancel(flow.fetch), false));
         }
     }
 
-    fn open(&mut self, now: Instant, id: u64, asked: Asked) {
+    /// A flow with the gateway's number begins: ours, unless the number cannot be.
+    fn begin(&mut self, id: u64, is_heard: bool) -> Option<FetchId> {
         if self.flows.len() >= FLOWS_MAX || self.flows.contains_key(&id) || self.pair.sender.has(id)
         {
             // A near end has no more, and counts them up.
-            return self.pair.close(None);
+            self.pair.close(None);
+            return None;
         }
         self.fetches += 1;
         let fetch = FetchId(self.fetches);
+        self.by_fetch.insert(fetch, id);
+        self.flows.insert(id, Flow { fetch, granted: 0, is_ended: false, is_heard });
+        Some(fetch)
+    }
+
+    fn dial(&mut self, now: Instant, id: u64, dialled: Dialled) {
+        let Some(fetch) = self.begin(id, true) else { return };
+        let Dialled { to, client } = dialled;
+        self.pair.report.tcp_flows += 1;
+        self.pair.sender.open(now, id, client, Kind::TCP, url_of_server(to));
+        self.outputs.push_back(FarOutput::Dial(fetch, to, self.address));
+    }
+
+    fn open(&mut self, now: Instant, id: u64, asked: Asked) {
+        let Some(fetch) = self.begin(id, false) else { return };
         self.pair.report.requests += 1;
-        self.pair.sender.open(now, id, asked.client, url_of(&asked));
+        self.pair.sender.open(now, id, asked.client, Kind::Http, url_of(&asked));
         let has_content = asked.has_content;
         let request = Fetch {
             dial: asked.dial,
@@ -220,8 +254,6 @@ impl Far {
         };
         let request = OriginOutput::Fetch(fetch, Box::new(request));
         self.outputs.push_back(FarOutput::Origin(request, has_content));
-        self.by_fetch.insert(fetch, id);
-        self.flows.insert(id, Flow { fetch, granted: 0, is_ended: false });
     }
 
     /// More of a request's content may be given to the driver.
@@ -259,25 +291,28 @@ impl Far {
             }
             // Origins have no far end, and the pair has no message for interim responses.
             OriginInput::Crossed(..) | OriginInput::Interim(..) => {}
-            OriginInput::End(fetch, result) => {
+            OriginInput::End(_, result) => {
                 self.pair.sender.finish(id, result);
-                self.pair.receiver.cancel(id);
-                self.by_fetch.remove(&fetch);
-                if let Some(flow) = self.flows.get_mut(&id) {
-                    flow.is_ended = true;
-                }
+                self.ended(id, result.is_ok());
             }
+        }
+    }
+
+    /// The origin says no more, and hears no more unless it is a server of TCP whose client still speaks.
+    fn ended(&mut self, id: u64, may_hear: bool) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        flow.is_ended = true;
+        flow.is_heard &= may_hear;
+        if !flow.is_heard {
+            self.by_fetch.remove(&flow.fetch);
+            self.pair.receiver.cancel(id);
         }
     }
 
     /// An origin's answer cannot cross.
     fn refuse(&mut self, id: u64, fetch: FetchId) {
         self.pair.sender.finish(id, Err(FetchError::Malformed));
-        self.pair.receiver.cancel(id);
-        self.by_fetch.remove(&fetch);
-        if let Some(flow) = self.flows.get_mut(&id) {
-            flow.is_ended = true;
-        }
+        self.ended(id, false);
         self.outputs.push_back(FarOutput::Origin(OriginOutput::Cancel(fetch), false));
     }
 
@@ -321,14 +356,10 @@ impl Far {
 
 /// Tells URLs apart, to find the previous version; never zero.
 fn url_of(asked: &Asked) -> u64 {
-    let mut hasher = blake3::Hasher::new();
     let host = asked.headers.get(header::HOST).map(|host| host.as_bytes().to_vec());
     let host = host.unwrap_or_else(|| match &asked.dial {
         Dial::Name(host, _) => host.clone().into_bytes(),
         Dial::Address(address) => address.to_string().into_bytes(),
     });
-    hasher.update(&host).update(&[u8::from(asked.tls)]).update(asked.path.as_bytes());
-    let mut first = [0; 8];
-    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-    u64::from_le_bytes(first).max(1)
+    hash_of(&[&host, &[u8::from(asked.tls)], asked.path.as_bytes()])
 }

@@ -2,15 +2,17 @@
 //!
 //! # Channels
 //!
-//! Control: [`Message::Hello`], `Open`, `Credit`, `Cancel`, `Head`, `Batch`, `Finish`. Data: `Want`, `Unit`,
-//! and the payloads of batches, which cross in frames of their own. Monitoring: `Beat`, `Beaten`. Encoded
+//! Control: [`Message::Hello`], `Open`, `Dial`, `Credit`, `Cancel`, `Head`, `Batch`, `Piece`, `Raw`, `Finish`. Data:
+//! `Want`, `Unit`, and the payloads of batches and of `Raw`, which cross in frames of their own. Monitoring: `Beat`, `Beaten`. Encoded
 //! messages cross in order in one zstd stream a direction (`control.rs`), so that what was said before costs
 //! little the next time.
 
 use super::codec::{Fields, Malformed, Writer};
 use super::fetch::{self, Asked};
-use super::{BATCH_MAX, DICTIONARY_MAX, Digest, LITERALS_MAX, Span, UNIT_MAX};
+use super::tcp::{self, Dialled, PIECE_MAX, Reach};
+use super::{BATCH_MAX, DICTIONARY_MAX, Digest, LITERALS_MAX, RECORD_MAX, Span, UNIT_MAX};
 use crate::input::FetchError;
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use store::HistoryState;
 
@@ -28,6 +30,8 @@ pub struct Hello {
     pub within: HistoryState,
     /// The epoch of the history that its sender begins anew if the two ends do not agree.
     pub fresh: [u8; 16],
+    /// What its sender reaches, if it is a far end.
+    pub reach: Reach,
 }
 
 /// The position up to which both ends hold the same; `None` if they hold different histories, or parts that
@@ -84,6 +88,8 @@ pub enum Message {
     Hello(Hello),
     /// Near to far: request this of an origin. The flow numbers both directions.
     Open(u64, Box<Asked>),
+    /// Near to far: make this TCP connection. The flow numbers both directions.
+    Dial(u64, Dialled),
     /// The receiver has passed on this many bytes of the flow's content.
     Credit(u64, u64),
     /// The flow's content is not wanted any more.
@@ -92,6 +98,10 @@ pub enum Message {
     Head(u64, StatusCode, HeaderMap),
     /// A part of a flow's content.
     Batch(Batch),
+    /// A few bytes of a flow's content, uncut.
+    Piece(u64, Bytes),
+    /// This many bytes of a flow's content, uncut, are the next payload.
+    Raw(u64, u32),
     /// The flow's content has ended.
     Finish(u64, Result<(), FetchError>),
     /// The receiver lacks units at these positions.
@@ -124,6 +134,9 @@ const WANT: u8 = 7;
 const UNIT: u8 = 8;
 const BEAT: u8 = 9;
 const BEATEN: u8 = 10;
+const DIAL: u8 = 11;
+const PIECE: u8 = 12;
+const RAW: u8 = 13;
 
 /// What both directions' encodings go by: numbers are sent as their distance from the last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -144,10 +157,23 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
                 w.number(extent.end);
             }
             w.bytes(&hello.fresh);
+            w.bytes(&[hello.reach.encode()]);
         }
         Message::Open(flow, asked) => {
             cx.begin(&mut w, OPEN, *flow);
             fetch::encode_asked(asked, &mut w);
+        }
+        Message::Dial(flow, dialled) => {
+            cx.begin(&mut w, DIAL, *flow);
+            tcp::encode_dialled(dialled, &mut w);
+        }
+        Message::Piece(flow, bytes) => {
+            cx.begin(&mut w, PIECE, *flow);
+            w.string(bytes);
+        }
+        Message::Raw(flow, length) => {
+            cx.begin(&mut w, RAW, *flow);
+            w.number((*length).into());
         }
         Message::Credit(flow, bytes) => {
             cx.begin(&mut w, CREDIT, *flow);
@@ -196,7 +222,8 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
 /// If there is no whole message, or not one within bounds.
 pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malformed> {
     let [kind] = fields.array()?;
-    if matches!(kind, OPEN | CREDIT | CANCEL | HEAD | BATCH | FINISH) {
+    let of_flow = [OPEN, DIAL, CREDIT, CANCEL, HEAD, BATCH, PIECE, RAW, FINISH];
+    if of_flow.contains(&kind) {
         cx.flow = fields.relative(cx.flow)?;
     }
     let flow = cx.flow;
@@ -210,9 +237,17 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
             if out.first > out.end || within.first > within.end {
                 return Err(Malformed);
             }
-            Message::Hello(Hello { out, within, fresh: fields.array()? })
+            let fresh = fields.array()?;
+            let [reach] = fields.array()?;
+            Message::Hello(Hello { out, within, fresh, reach: Reach::decode(reach)? })
         }
         OPEN => Message::Open(flow, Box::new(fetch::decode_asked(fields)?)),
+        DIAL => Message::Dial(flow, tcp::decode_dialled(fields)?),
+        PIECE => Message::Piece(flow, Bytes::copy_from_slice(some(fields.string(PIECE_MAX)?)?)),
+        RAW => match fields.up_to(RECORD_MAX)? as u32 {
+            0 => return Err(Malformed),
+            length => Message::Raw(flow, length),
+        },
         CREDIT => Message::Credit(flow, fields.number()?),
         CANCEL => Message::Cancel(flow),
         HEAD => {
@@ -236,6 +271,11 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
         BEATEN => Message::Beaten(fields.short()?),
         _ => return Err(Malformed),
     })
+}
+
+/// Bytes that are not none.
+fn some(bytes: &[u8]) -> Result<&[u8], Malformed> {
+    if bytes.is_empty() { Err(Malformed) } else { Ok(bytes) }
 }
 
 impl Context {
@@ -333,13 +373,19 @@ impl Message {
             Self::Open(_, asked) => 16 + asked.path.len() + of_headers(&asked.headers),
             Self::Head(_, _, headers) => 8 + of_headers(headers),
             Self::Unit(_, bytes) => 8 + bytes.len(),
-            Self::Finish(..) | Self::Credit(..) | Self::Cancel(_) => 8,
+            Self::Piece(_, bytes) => 8 + bytes.len(),
+            Self::Dial(..) => 24,
+            Self::Raw(..) | Self::Finish(..) | Self::Credit(..) | Self::Cancel(_) => 8,
             _ => 64,
         }
     }
 
     /// Whether a payload follows in frames of its own.
     pub(super) fn has_payload(&self) -> bool {
-        matches!(self, Self::Batch(batch) if batch.literals.is_some())
+        match self {
+            Self::Batch(batch) => batch.literals.is_some(),
+            Self::Raw(..) => true,
+            _ => false,
+        }
     }
 }

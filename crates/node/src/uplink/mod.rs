@@ -12,7 +12,7 @@
 //! *Words:* a **unit** is a chunk of content, about 8 KiB. The **history** of a direction is the sequence of
 //! units in the order in which they crossed; both ends keep it, and a unit's **position** counts from its
 //! beginning. A **span** is a run of adjacent positions. A **batch** is the next part of a flow: spans, and
-//! the **literals**, which are units that cross for the first time. *Sources:* Wanax (Ihm, Park, Pai 2010)
+//! the **literals**, which are units that cross for the first time. What crosses **uncut** is not kept. *Sources:* Wanax (Ihm, Park, Pai 2010)
 //! §3.1 for the channels; decision 0031 for what replaces the names of chunks.
 
 pub(crate) mod codec;
@@ -30,6 +30,7 @@ mod report;
 mod schedule;
 mod sender;
 pub(crate) mod session;
+pub(crate) mod tcp;
 mod work;
 
 pub use far::{Far, FarConfig, FarInput, FarOutput};
@@ -38,9 +39,43 @@ pub use near::{Near, NearConfig, NearInput, NearOutput};
 pub use pair::State;
 pub use report::PairReport;
 pub use session::{Ended, Guest, PairKeys, Refused};
+pub use tcp::Reach;
 pub use work::{Direction, Done, Job, MemoryUnits, Units, Worker};
 
+use crate::input::FetchId;
 use serde::Serialize;
+use std::net::SocketAddr;
+
+/// A TCP flow that goes by the pair; the near end's driver numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TcpId(pub u64);
+
+/// Whose content a flow of the pair carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FlowId {
+    /// A request to an origin, and its response.
+    Fetch(FetchId),
+    /// A client's TCP connection.
+    Tcp(TcpId),
+}
+
+impl FlowId {
+    /// The flow's number in messages.
+    const fn number(self) -> u64 {
+        match self {
+            Self::Fetch(FetchId(id)) => id << 1,
+            Self::Tcp(TcpId(id)) => id << 1 | 1,
+        }
+    }
+
+    /// The flow of a number.
+    const fn of(number: u64) -> Self {
+        match number & 1 {
+            0 => Self::Fetch(FetchId(number >> 1)),
+            _ => Self::Tcp(TcpId(number >> 1)),
+        }
+    }
+}
 
 /// Adjacent positions of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -92,6 +127,20 @@ fn short(name: &[u8; 32]) -> Name {
     let mut short = [0; 16];
     short.copy_from_slice(&name[..16]);
     short
+}
+
+/// Tells servers of TCP connections apart, to find what they sent last; never zero.
+fn url_of_server(to: SocketAddr) -> u64 {
+    hash_of(&[to.to_string().as_bytes()])
+}
+
+/// Tells these sequences of bytes from others; never zero.
+fn hash_of(parts: &[&[u8]]) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    parts.iter().for_each(|part| _ = hasher.update(part));
+    let mut first = [0; 8];
+    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(first).max(1)
 }
 
 /// The digest of a batch whose units have these names.

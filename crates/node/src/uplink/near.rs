@@ -5,7 +5,8 @@
 //! answer; requests that go past the pair, straight to their origins; jobs. *What it never does:* judge what it
 //! carries. While the far end is silent everything goes past it, as if there were none.
 
-use super::FLOWS_MAX;
+mod tcp;
+
 use super::codec::{Fields, Writer};
 use super::fetch::{Asked, decode_asked, encode_asked};
 use super::messages::Message;
@@ -13,16 +14,19 @@ use super::pair::{Event, Pair, State};
 use super::report::PairReport;
 use super::sender::Sender;
 use super::session::{PairKeys, Refused, Session};
+use super::tcp::{Kind, Reach};
 use super::work::{Done, Job};
+use super::{FLOWS_MAX, FlowId, TcpId};
 use crate::access::{Access, is_local};
 use crate::input::{FetchError, FetchId, OriginInput};
 use crate::output::{Dial, Fetch, OriginOutput};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use store::{HistoryState, Mark};
+use tcp::TcpFlow;
 use wire::{Instant, PublicKey};
 
 /// After a connection has failed, the next is tried after this long …
@@ -54,10 +58,14 @@ pub struct NearConfig {
 pub enum NearInput {
     /// The node wants this of an origin; whether the request has content. Only what [`Near::takes`].
     Origin(OriginOutput, bool),
-    /// Content of a request, as far as [`Near::room`] allows.
-    Content(FetchId, Bytes),
-    /// The content of a request has ended.
-    ContentEnd(FetchId, Result<(), FetchError>),
+    /// Content of a request or of a TCP connection, as far as [`Near::room`] allows.
+    Content(FlowId, Bytes),
+    /// The content of a request has ended, or the client of a TCP connection has said all, or has broken it off.
+    ContentEnd(FlowId, Result<(), FetchError>),
+    /// A client's TCP connection, to this address, goes by the pair, which [`Near::may_dial`] permits.
+    Dial(TcpId, SocketAddr, IpAddr),
+    /// The client of a TCP connection takes this many more bytes.
+    GrantTcp(TcpId, u64),
     /// The connection with the far end is made.
     Connected,
     /// Bytes have arrived on it.
@@ -83,6 +91,10 @@ pub enum NearOutput {
     Work(u64, Job),
     /// An origin has answered.
     Origin(OriginInput),
+    /// For the client of a TCP connection: bytes that its server sent.
+    Tcp(TcpId, Bytes),
+    /// The server of a TCP connection has said all; with an error, it has refused or reset the connection.
+    TcpEnd(TcpId, Result<(), FetchError>),
     /// Send this request straight to its origin, with this many bytes granted: the pair cannot carry it.
     Past(FetchId, Box<Fetch>, u64),
     /// Show this line to the operator.
@@ -94,7 +106,7 @@ pub struct Near {
     config: NearConfig,
     keys: PairKeys,
     pair: Pair,
-    flows: BTreeMap<u64, Flow>,
+    flows: BTreeMap<FlowId, Flow>,
     clients: BTreeMap<IpAddr, u64>,
     outputs: VecDeque<NearOutput>,
     dialling: Dialling,
@@ -111,7 +123,12 @@ enum Dialling {
     Connected(Instant, Duration),
 }
 
-struct Flow {
+enum Flow {
+    Fetch(Request),
+    Tcp(TcpFlow),
+}
+
+struct Request {
     /// Until the origin has answered: to be sent elsewhere if the far end cannot.
     fetch: Option<Box<Fetch>>,
     has_content: bool,
@@ -148,14 +165,16 @@ impl Near {
                 self.pair.report.requests_past += u64::from(!takes);
                 takes
             }
-            OriginOutput::Grant(id, _) | OriginOutput::Cancel(id) => self.carries(*id),
+            OriginOutput::Grant(id, _) | OriginOutput::Cancel(id) => {
+                self.carries(FlowId::Fetch(*id))
+            }
             OriginOutput::TakeIn(..) => false,
         }
     }
 
-    /// Whether the pair carries this request.
-    pub fn carries(&self, id: FetchId) -> bool {
-        self.flows.contains_key(&id.0)
+    /// Whether the pair carries this.
+    pub fn carries(&self, id: FlowId) -> bool {
+        self.flows.contains_key(&id)
     }
 
     fn may_carry(&self, fetch: &Fetch) -> bool {
@@ -196,9 +215,14 @@ impl Near {
         self.pair.state()
     }
 
-    /// How many bytes of a request's content may be given now.
-    pub fn room(&self, id: FetchId) -> u64 {
-        self.pair.sender.room(id.0)
+    /// How many bytes of a request's content, or of a TCP connection, may be given now.
+    pub fn room(&self, id: FlowId) -> u64 {
+        self.pair.sender.room(id.number())
+    }
+
+    /// The families of addresses that the far end reaches; `None` while it does not answer.
+    pub fn reach(&self) -> Option<Reach> {
+        self.is_up().then_some(self.pair.reach)
     }
 
     /// Whether bytes of the connection may be received now.
@@ -218,23 +242,23 @@ impl Near {
                 self.open(now, id, fetch, has_content);
             }
             NearInput::Origin(OriginOutput::Grant(id, bytes), _) => {
-                if let Some(flow) = self.flows.get_mut(&id.0) {
+                let id = FlowId::Fetch(id);
+                if let Some(Flow::Fetch(flow)) = self.flows.get_mut(&id) {
                     flow.granted = flow.granted.saturating_add(bytes);
-                    self.pair.receiver.grant(id.0, bytes);
+                    self.pair.receiver.grant(id.number(), bytes);
                 }
             }
-            NearInput::Origin(OriginOutput::Cancel(id), _) => {
-                if self.flows.remove(&id.0).is_some() {
-                    self.pair.receiver.cancel(id.0);
-                    self.pair.sender.cancel(id.0);
-                }
-            }
+            NearInput::Origin(OriginOutput::Cancel(id), _) => self.cancel(FlowId::Fetch(id)),
             NearInput::Origin(OriginOutput::TakeIn(..), _) => {}
             NearInput::Content(id, bytes) => {
                 self.pair.report.content_out_bytes += bytes.len() as u64;
-                self.pair.sender.push(now, id.0, &bytes);
+                self.pair.sender.push(now, id.number(), &bytes);
             }
-            NearInput::ContentEnd(id, result) => self.pair.sender.finish(id.0, result),
+            NearInput::ContentEnd(id, result) => self.content_end(id, result),
+            NearInput::Dial(id, to, client) => self.dial(now, id, to, client),
+            NearInput::GrantTcp(id, bytes) => {
+                self.pair.receiver.grant(FlowId::Tcp(id).number(), bytes);
+            }
             NearInput::Connected => {
                 let wait = match self.dialling {
                     Dialling::At(_, wait) | Dialling::Now(wait) | Dialling::Connected(_, wait) => {
@@ -261,12 +285,30 @@ impl Near {
         self.pair.report.requests += 1;
         let client = self.client(fetch.client);
         let asked = self.asked(&fetch, client, has_content);
-        self.pair.receiver.open(id.0);
+        let id = FlowId::Fetch(id);
+        let number = id.number();
+        self.pair.receiver.open(number);
         if has_content {
-            self.pair.sender.open(now, id.0, client, 0);
+            self.pair.sender.open(now, number, client, Kind::Http, 0);
         }
-        self.pair.expect(now, Message::Open(id.0, Box::new(asked)));
-        self.flows.insert(id.0, Flow { fetch: Some(fetch), has_content, granted: 0 });
+        self.pair.expect(now, Message::Open(number, Box::new(asked)));
+        let request = Request { fetch: Some(fetch), has_content, granted: 0 };
+        self.flows.insert(id, Flow::Fetch(request));
+    }
+
+    fn content_end(&mut self, id: FlowId, result: Result<(), FetchError>) {
+        match id {
+            FlowId::Fetch(_) => self.pair.sender.finish(id.number(), result),
+            FlowId::Tcp(id) => self.client_end(id, result),
+        }
+    }
+
+    /// A flow is not wanted any more.
+    fn cancel(&mut self, id: FlowId) {
+        if self.flows.remove(&id).is_some() {
+            self.pair.receiver.cancel(id.number());
+            self.pair.sender.cancel(id.number());
+        }
     }
 
     /// A small number that stands for a client.
@@ -302,71 +344,90 @@ impl Near {
                     self.fail(now, wait, why);
                 }
                 Event::Message(Message::Head(id, status, headers)) => {
-                    self.head(id, status, headers)
+                    self.head(FlowId::of(id), status, headers);
                 }
                 Event::Message(_) => {}
-                Event::Content(id, bytes) => self.content(id, bytes),
+                Event::Content(id, bytes) => self.content(FlowId::of(id), bytes),
                 Event::Crossed(id, crossed) => {
-                    let crossed = OriginInput::Crossed(FetchId(id), crossed);
-                    self.outputs.push_back(NearOutput::Origin(crossed));
+                    if let FlowId::Fetch(id) = FlowId::of(id) {
+                        let crossed = OriginInput::Crossed(id, crossed);
+                        self.outputs.push_back(NearOutput::Origin(crossed));
+                    }
                 }
-                Event::End(id, result) => self.end(id, result),
+                Event::End(id, result) => self.end(FlowId::of(id), result),
                 Event::Work(number, job) => self.outputs.push_back(NearOutput::Work(number, job)),
             }
         }
     }
 
-    fn head(&mut self, id: u64, status: StatusCode, headers: HeaderMap) {
-        let Some(flow) = self.flows.get_mut(&id) else { return };
+    fn head(&mut self, id: FlowId, status: StatusCode, headers: HeaderMap) {
+        let (FlowId::Fetch(fetch), Some(Flow::Fetch(flow))) = (id, self.flows.get_mut(&id)) else {
+            return;
+        };
         // One head, and no other protocol: none was asked for.
         if flow.fetch.is_none() || status.is_informational() {
             return self.pair.close(None);
         }
         flow.fetch = None;
-        self.outputs.push_back(NearOutput::Origin(OriginInput::Head(FetchId(id), status, headers)));
+        self.outputs.push_back(NearOutput::Origin(OriginInput::Head(fetch, status, headers)));
     }
 
-    fn content(&mut self, id: u64, bytes: Bytes) {
-        let Some(flow) = self.flows.get_mut(&id) else { return };
-        if flow.fetch.is_some() {
+    fn content(&mut self, id: FlowId, bytes: Bytes) {
+        match (id, self.flows.get_mut(&id)) {
             // Content without a head.
-            return self.pair.close(None);
+            (_, Some(Flow::Fetch(flow))) if flow.fetch.is_some() => self.pair.close(None),
+            (FlowId::Fetch(id), Some(Flow::Fetch(flow))) => {
+                flow.granted = flow.granted.saturating_sub(bytes.len() as u64);
+                self.outputs.push_back(NearOutput::Origin(OriginInput::Body(id, bytes)));
+            }
+            (FlowId::Tcp(id), Some(_)) => self.outputs.push_back(NearOutput::Tcp(id, bytes)),
+            _ => {}
         }
-        flow.granted = flow.granted.saturating_sub(bytes.len() as u64);
-        self.outputs.push_back(NearOutput::Origin(OriginInput::Body(FetchId(id), bytes)));
     }
 
     /// The far end has said all, or cannot.
-    fn end(&mut self, id: u64, result: Result<(), FetchError>) {
-        let Some(flow) = self.flows.remove(&id) else { return };
-        self.pair.sender.cancel(id);
+    fn end(&mut self, id: FlowId, result: Result<(), FetchError>) {
+        match (id, self.flows.remove(&id)) {
+            (FlowId::Fetch(id), Some(Flow::Fetch(request))) => self.answered(id, request, result),
+            (FlowId::Tcp(id), Some(Flow::Tcp(flow))) => self.server_end(id, flow, result),
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, id: FetchId, request: Request, result: Result<(), FetchError>) {
+        self.pair.sender.cancel(FlowId::Fetch(id).number());
         // A response has a head.
-        let is_empty = flow.fetch.is_some() && result.is_ok();
+        let is_empty = request.fetch.is_some() && result.is_ok();
         let result = if is_empty { Err(FetchError::Malformed) } else { result };
         let elsewhere = matches!(
             result,
             Err(FetchError::Unresolved | FetchError::Forbidden(_) | FetchError::Unreachable)
         );
-        match flow.fetch {
+        self.outputs.push_back(match request.fetch {
             // What only this site knows or may reach, the gateway reaches itself.
-            Some(fetch) if elsewhere && !flow.has_content => {
-                self.outputs.push_back(NearOutput::Past(FetchId(id), fetch, flow.granted));
+            Some(fetch) if elsewhere && !request.has_content => {
+                NearOutput::Past(id, fetch, request.granted)
             }
-            _ => {
-                let end = OriginInput::End(FetchId(id), result);
-                self.outputs.push_back(NearOutput::Origin(end));
-            }
-        }
+            _ => NearOutput::Origin(OriginInput::End(id, result)),
+        });
     }
 
     /// The far end is gone: what it has not answered goes past it, if it may be sent twice.
     fn break_off(&mut self) {
-        self.pair.report.requests_broken += self.flows.len() as u64;
         for (id, flow) in std::mem::take(&mut self.flows) {
-            let id = FetchId(id);
-            self.outputs.push_back(match flow.fetch {
-                Some(fetch) if fetch.method.is_safe() && !flow.has_content => {
-                    NearOutput::Past(id, fetch, flow.granted)
+            let (id, request) = match (id, flow) {
+                (FlowId::Fetch(id), Flow::Fetch(request)) => (id, request),
+                (FlowId::Tcp(id), _) => {
+                    self.pair.report.tcp_flows_broken += 1;
+                    self.outputs.push_back(NearOutput::TcpEnd(id, Err(FetchError::Truncated)));
+                    continue;
+                }
+                (FlowId::Fetch(_), Flow::Tcp(_)) => continue,
+            };
+            self.pair.report.requests_broken += 1;
+            self.outputs.push_back(match request.fetch {
+                Some(fetch) if fetch.method.is_safe() && !request.has_content => {
+                    NearOutput::Past(id, fetch, request.granted)
                 }
                 _ => NearOutput::Origin(OriginInput::End(id, Err(FetchError::Truncated))),
             });

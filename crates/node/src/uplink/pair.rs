@@ -3,18 +3,21 @@
 //! *In:* bytes of the connection, results of jobs, time. *Out:* jobs, messages and content for the engine that
 //! owns it, records. A connection is up once both histories agree; until then nothing of a flow crosses.
 
+mod link;
+
 use super::RECORD_MAX;
-use super::control::{Reader, Speaker};
 use super::messages::{Hello, Message, agreement};
 use super::receiver::{self, Broken, Receiver, WANTED_MAX};
 use super::report::PairReport;
 use super::schedule::Rate;
 use super::sender::{Record, Sender};
 use super::session::{Came, PairKeys, Refused, Session};
+use super::tcp::Reach;
 use super::work::{Direction, Done, Job};
 use crate::crossed::Crossed;
 use crate::input::FetchError;
 use bytes::Bytes;
+use link::{Link, Stage};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use store::HistoryState;
@@ -53,7 +56,7 @@ pub enum Event {
     Known(PublicKey),
     /// The connection must end: all flows are broken off. Why, if the other end said so.
     Down(Option<Refused>),
-    /// A message of the engine's: `Open`, `Head`, `Cancel`.
+    /// A message of the engine's: `Open`, `Dial`, `Head`, `Cancel`.
     Message(Message),
     /// Content of a flow that is received.
     Content(u64, Bytes),
@@ -81,6 +84,8 @@ pub struct Pair {
     pub report: PairReport,
     /// The other end opens flows.
     pub is_far: bool,
+    /// What the far end reaches: this one, or the other as it said.
+    pub reach: Reach,
     link: Option<Link>,
     /// What was received cannot be trusted: the histories must begin anew.
     is_spoiled: bool,
@@ -90,41 +95,6 @@ pub struct Pair {
     events: VecDeque<Event>,
     /// The oldest position of what is received that is still held.
     within_first: u64,
-}
-
-/// A connection.
-struct Link {
-    session: Session,
-    speaker: Speaker,
-    reader: Reader,
-    queue: VecDeque<Message>,
-    stage: Stage,
-    since: Instant,
-    heard: Instant,
-    /// The beat that is not answered, and when it was sent.
-    beat: Option<(u32, Instant)>,
-    beats: u32,
-    /// The newest beat of the other end's that is to be answered.
-    beaten: Option<u32>,
-    /// Units that the other end wants and that are not sent.
-    supplying: usize,
-}
-
-/// How far the histories are brought to agree.
-enum Stage {
-    /// The session is not open, or the other end is not trusted yet.
-    Handshake,
-    /// The worker says what is held.
-    Looking(Option<Hello>),
-    /// Our hello is sent.
-    Greeting(Hello),
-    /// The worker makes both histories agree.
-    Agreeing {
-        ends: [Option<u64>; 2],
-        floor: u64,
-        left: u8,
-    },
-    Up,
 }
 
 impl Pair {
@@ -138,6 +108,7 @@ impl Pair {
             rate: Rate::default(),
             report: PairReport::default(),
             is_far: false,
+            reach: Reach::default(),
             link: None,
             is_spoiled: false,
             chance: hasher.finalize_xof(),
@@ -160,20 +131,7 @@ impl Pair {
     /// A connection begins.
     pub fn connect(&mut self, now: Instant, session: Session) {
         self.close(None);
-        let link = Link {
-            session,
-            speaker: Speaker::default(),
-            reader: Reader::default(),
-            queue: VecDeque::new(),
-            stage: Stage::Handshake,
-            since: now,
-            heard: now,
-            beat: None,
-            beats: 0,
-            beaten: None,
-            supplying: 0,
-        };
-        self.link = Some(link);
+        self.link = Some(Link::new(now, session));
     }
 
     /// The other end is who it should be.
@@ -286,6 +244,8 @@ impl Pair {
         }
         match message {
             Message::Batch(batch) => self.receiver.batch(batch)?,
+            Message::Piece(flow, bytes) => self.receiver.piece(flow, bytes)?,
+            Message::Raw(flow, length) => self.receiver.raw(flow, length)?,
             Message::Finish(flow, result) => self.receiver.finish(flow, result),
             Message::Credit(flow, bytes) => self.sender.credit(flow, bytes),
             Message::Want(positions) => {
@@ -318,6 +278,12 @@ impl Pair {
                 }
                 self.events.push_back(Event::Message(Message::Open(flow, asked)));
             }
+            Message::Dial(flow, dialled) => {
+                if self.is_far {
+                    self.receiver.open_tcp(flow);
+                }
+                self.events.push_back(Event::Message(Message::Dial(flow, dialled)));
+            }
             other => self.events.push_back(Event::Message(other)),
         }
         Ok(())
@@ -345,7 +311,8 @@ impl Pair {
         if self.is_spoiled {
             within = HistoryState::default();
         }
-        let own = Hello { out, within, fresh };
+        let reach = if self.is_far { self.reach } else { Reach::default() };
+        let own = Hello { out, within, fresh, reach };
         let Some(link) = &mut self.link else { return };
         let before = std::mem::replace(&mut link.stage, Stage::Greeting(own));
         link.queue.push_front(Message::Hello(own));
@@ -356,6 +323,9 @@ impl Pair {
 
     /// Both hellos are there: makes the histories agree.
     fn agree(&mut self, own: &Hello, theirs: &Hello) {
+        if !self.is_far {
+            self.reach = theirs.reach;
+        }
         let out = agreement(own.out, theirs.within);
         let within = agreement(theirs.out, own.within);
         let floor = own.out.first.max(theirs.within.first);
@@ -594,6 +564,7 @@ impl Pair {
             sent_as_references: self.sender.as_references,
             sent_as_differences: self.sender.as_differences,
             sent_as_new: self.sender.as_new,
+            sent_uncut: self.sender.uncut,
             ..self.report
         }
     }

@@ -2,9 +2,11 @@
 //! far as credit allows.
 //!
 //! *In:* headers and payloads, credit, results of jobs. *Out:* jobs, content, what the other end is to be told.
-//! What is not passed on yet is kept as positions only: a flow that nobody reads costs no memory.
+//! What is not passed on yet is kept as positions only: a flow that nobody reads costs no memory, except for what
+//! crossed uncut, which is bounded for all flows together.
 
 use super::messages::{Batch, Literals, Message, WANTS_MAX};
+use super::tcp::TCP_WINDOW;
 use super::work::{Done, Job};
 use super::{BATCH_MAX, Digest, FLOWS_MAX, Span, WINDOW};
 use crate::crossed::Crossed;
@@ -14,6 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of payloads that are not complete, or wait for others, at most.
 const ARRIVING_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Payloads of uncut bytes that are not complete, at most: each comes with its header.
+const ARRIVING_MAX: usize = 4096;
 /// Positions that are ahead of the oldest missing one, at most: the worker keeps their units in memory.
 pub const EARLY_MAX: u64 = 2048;
 /// Units that are wanted again at a time, at most.
@@ -24,6 +28,8 @@ const JOBS_MAX: usize = 64;
 const HELD_MAX: usize = 512 * 1024;
 /// … and what a batch takes besides its spans.
 const BATCH_COST: usize = 8;
+/// Uncut bytes of all flows that are not passed on at most. With more, the flow that has most of them is broken off.
+const UNCUT_MAX: usize = 16 * 1024 * 1024;
 
 /// The other end broke the protocol: the connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +72,10 @@ pub struct Receiver {
     stalled: Vec<(Work, BTreeSet<u64>)>,
     /// Units that were asked for and have not come.
     asked: BTreeSet<u64>,
-    /// What the batches of all flows take, in spans.
+    /// What the parts of all flows take, in spans.
     held: usize,
+    /// Uncut bytes among the parts of all flows.
+    uncut: usize,
     events: VecDeque<Event>,
     /// Units that had to be asked for.
     pub wanted: u64,
@@ -82,16 +90,32 @@ enum Work {
     Refill(u64, Bytes),
 }
 
-struct Arriving {
-    literals: Literals,
-    payload: BytesMut,
+/// A payload that is not complete.
+enum Arriving {
+    Literals {
+        literals: Literals,
+        payload: BytesMut,
+    },
+    /// Uncut bytes of this flow. They come in one piece.
+    Raw(u64, u32),
 }
 
-#[derive(Default)]
+/// The next part of a flow.
+enum Part {
+    /// Units, and how they crossed.
+    Batch(Batch, Crossed),
+    /// Uncut bytes.
+    Uncut(Bytes),
+    /// Uncut bytes that are the payload of this number.
+    Coming(u64),
+}
+
 struct Flow {
-    batches: VecDeque<Batch>,
-    /// How each of them crossed.
-    crossed: VecDeque<Crossed>,
+    parts: VecDeque<Part>,
+    /// Bytes that the sender may be ahead.
+    window: u64,
+    /// Uncut bytes among the parts.
+    uncut: usize,
     /// The first batch is being read.
     is_reading: bool,
     /// Content that is checked and not passed on.
@@ -103,6 +127,37 @@ struct Flow {
     /// Bytes that were passed on since the last credit was said.
     unsaid: u64,
     ended: Option<Result<(), FetchError>>,
+}
+
+impl Flow {
+    fn new(window: u64) -> Self {
+        Self {
+            parts: VecDeque::new(),
+            window,
+            uncut: 0,
+            is_reading: false,
+            ready: VecDeque::new(),
+            granted: 0,
+            held: 0,
+            unsaid: 0,
+            ended: None,
+        }
+    }
+
+    /// What its parts take, in spans.
+    fn cost(&self) -> usize {
+        self.parts.iter().map(Part::cost).sum()
+    }
+}
+
+impl Part {
+    /// What it takes until it is passed on, in spans.
+    fn cost(&self) -> usize {
+        match self {
+            Self::Batch(batch, _) => BATCH_COST + batch.spans.len(),
+            Self::Uncut(_) | Self::Coming(_) => BATCH_COST,
+        }
+    }
 }
 
 impl Receiver {
@@ -124,12 +179,19 @@ impl Receiver {
     }
 
     /// A flow begins.
-    pub fn open(&mut self, flow: u64) -> bool {
-        let has_room = self.flows.len() < FLOWS_MAX;
-        if has_room {
-            self.flows.insert(flow, Flow::default());
+    pub fn open(&mut self, flow: u64) {
+        self.begin_flow(flow, WINDOW);
+    }
+
+    /// A TCP flow begins.
+    pub fn open_tcp(&mut self, flow: u64) {
+        self.begin_flow(flow, TCP_WINDOW);
+    }
+
+    fn begin_flow(&mut self, flow: u64, window: u64) {
+        if self.flows.len() < FLOWS_MAX {
+            self.flows.insert(flow, Flow::new(window));
         }
-        has_room
     }
 
     /// This many more bytes of a flow may be passed on.
@@ -143,7 +205,8 @@ impl Receiver {
     /// A flow is not wanted any more.
     pub fn cancel(&mut self, id: u64) {
         if let Some(flow) = self.flows.remove(&id) {
-            self.held -= flow.batches.iter().map(cost_of).sum::<usize>();
+            self.held -= flow.cost();
+            self.uncut -= flow.uncut;
             self.stalled.retain(|(work, _)| !matches!(work, Work::Read(of, ..) if *of == id));
             self.events.push_back(Event::Say(Message::Cancel(id)));
         }
@@ -176,21 +239,75 @@ impl Receiver {
             if !self.may_arrive(&literals, horizon) {
                 return Err(Broken);
             }
-            let number = self.payloads;
-            self.payloads += 1;
-            let arriving = Arriving { literals, payload: BytesMut::new() };
-            self.arriving.insert(number, arriving);
+            let arriving = Arriving::Literals { literals, payload: BytesMut::new() };
+            self.expect(arriving);
         }
         // Units that nobody wants are kept all the same: later batches may refer to them.
-        let id = batch.flow;
-        let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
-        flow.held += u64::from(batch.length);
-        if flow.held > WINDOW + BATCH_MAX as u64 || flow.ended.is_some() {
+        let (id, length) = (batch.flow, batch.length);
+        self.add(id, length.into(), Part::Batch(batch, crossed))
+    }
+
+    /// The next payload is of this.
+    fn expect(&mut self, arriving: Arriving) -> u64 {
+        let number = self.payloads;
+        self.payloads += 1;
+        self.arriving.insert(number, arriving);
+        number
+    }
+
+    /// A few uncut bytes have come.
+    pub fn piece(&mut self, id: u64, bytes: Bytes) -> Result<(), Broken> {
+        let length = bytes.len();
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.uncut += length;
+            self.uncut += length;
+        }
+        self.add(id, length as u64, Part::Uncut(bytes))?;
+        self.spare_uncut();
+        Ok(())
+    }
+
+    /// Uncut bytes come as the next payload.
+    pub fn raw(&mut self, id: u64, length: u32) -> Result<(), Broken> {
+        // Those of a flow that nobody wants come, too.
+        let number = self.expect(Arriving::Raw(id, length));
+        if self.arriving.len() > ARRIVING_MAX {
             return Err(Broken);
         }
-        self.held += cost_of(&batch);
-        flow.batches.push_back(batch);
-        flow.crossed.push_back(crossed);
+        self.add(id, length.into(), Part::Coming(number))
+    }
+
+    fn raw_came(&mut self, number: u64, id: u64, bytes: &[u8]) {
+        self.arriving.remove(&number);
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        let coming = |part: &&mut Part| matches!(part, Part::Coming(it) if *it == number);
+        if let Some(part) = flow.parts.iter_mut().find(coming) {
+            *part = Part::Uncut(Bytes::copy_from_slice(bytes));
+            flow.uncut += bytes.len();
+            self.uncut += bytes.len();
+        }
+        self.advance(id);
+        self.spare_uncut();
+    }
+
+    /// Breaks off a flow that is not read, if uncut bytes take too much memory.
+    fn spare_uncut(&mut self) {
+        while self.uncut > UNCUT_MAX
+            && let Some((id, _)) = self.flows.iter().max_by_key(|(_, flow)| flow.uncut)
+        {
+            self.break_off(*id);
+        }
+    }
+
+    /// The next part of a flow has come, with this many bytes of content.
+    fn add(&mut self, id: u64, length: u64, part: Part) -> Result<(), Broken> {
+        let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
+        flow.held += length;
+        if flow.held > flow.window + BATCH_MAX as u64 || flow.ended.is_some() {
+            return Err(Broken);
+        }
+        self.held += part.cost();
+        flow.parts.push_back(part);
         match self.held > HELD_MAX {
             true => self.break_off(id),
             false => self.advance(id),
@@ -215,17 +332,25 @@ impl Receiver {
 
     /// A part of a payload has come.
     pub fn data(&mut self, number: u64, bytes: &[u8]) -> Result<(), Broken> {
-        let arriving = self.arriving.get_mut(&number).ok_or(Broken)?;
-        arriving.payload.extend_from_slice(bytes);
+        let (literals, payload) = match self.arriving.get_mut(&number).ok_or(Broken)? {
+            Arriving::Literals { literals, payload } => (literals, payload),
+            Arriving::Raw(flow, length) if *length as usize == bytes.len() => {
+                let flow = *flow;
+                self.raw_came(number, flow, bytes);
+                return Ok(());
+            }
+            Arriving::Raw(..) => return Err(Broken),
+        };
+        payload.extend_from_slice(bytes);
         self.arriving_bytes += bytes.len();
-        let whole = arriving.literals.payload as usize;
-        if arriving.payload.len() > whole || self.arriving_bytes > ARRIVING_BYTES_MAX {
+        let (whole, length) = (literals.payload as usize, payload.len());
+        if length > whole || self.arriving_bytes > ARRIVING_BYTES_MAX {
             return Err(Broken);
         }
-        if arriving.payload.len() == whole
-            && let Some(arriving) = self.arriving.remove(&number)
+        if length == whole
+            && let Some(Arriving::Literals { literals, payload }) = self.arriving.remove(&number)
         {
-            self.waiting.push((arriving.literals, arriving.payload.freeze()));
+            self.waiting.push((literals, payload.freeze()));
             self.unpack_what_can_be();
         }
         Ok(())
@@ -239,9 +364,11 @@ impl Receiver {
             self.early.range(span.first..span.end()).next().is_some() || span.first < self.known
         };
         let span = Span { first: literals.first, count: count as u32 };
-        let overlaps = |it: &Arriving| {
-            let other = it.literals.first;
-            other < end && literals.first < other + it.literals.lengths.len() as u64
+        let overlaps = |it: &Arriving| match it {
+            Arriving::Literals { literals: it, .. } => {
+                it.first < end && literals.first < it.first + it.lengths.len() as u64
+            }
+            Arriving::Raw(..) => false,
         };
         let waits = |(it, _): &(Literals, Bytes)| {
             it.first < end && literals.first < it.first + it.lengths.len() as u64
@@ -319,13 +446,12 @@ impl Receiver {
         let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
         flow.is_reading = false;
         let length: usize = units.iter().map(Bytes::len).sum();
-        let batch = flow.batches.pop_front().ok_or(Broken)?;
-        self.held -= cost_of(&batch);
+        let Some(Part::Batch(batch, crossed)) = flow.parts.pop_front() else { return Err(Broken) };
+        self.held -= BATCH_COST + batch.spans.len();
         if batch.length as usize != length {
             return Err(Broken);
         }
         flow.ready.extend(units);
-        let crossed = flow.crossed.pop_front().unwrap_or_default();
         self.events.push_back(Event::Crossed(id, crossed));
         self.advance(id);
         Ok(())
@@ -389,32 +515,46 @@ impl Receiver {
     /// Passes on what is checked and granted, and reads the next batch if there is credit for it.
     fn advance(&mut self, id: u64) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
-        while flow.granted > 0
-            && let Some(bytes) = flow.ready.pop_front()
-        {
-            flow.granted -= bytes.len() as i64;
-            flow.held = flow.held.saturating_sub(bytes.len() as u64);
-            flow.unsaid += bytes.len() as u64;
-            self.events.push_back(Event::Content(id, bytes));
+        loop {
+            while flow.granted > 0
+                && let Some(bytes) = flow.ready.pop_front()
+            {
+                flow.granted -= bytes.len() as i64;
+                flow.held = flow.held.saturating_sub(bytes.len() as u64);
+                flow.unsaid += bytes.len() as u64;
+                self.events.push_back(Event::Content(id, bytes));
+            }
+            if flow.granted <= 0 || !matches!(flow.parts.front(), Some(Part::Uncut(_))) {
+                break;
+            }
+            if let Some(Part::Uncut(bytes)) = flow.parts.pop_front() {
+                (self.held, self.uncut) = (self.held - BATCH_COST, self.uncut - bytes.len());
+                flow.uncut -= bytes.len();
+                flow.ready.push_back(bytes);
+            }
         }
-        if flow.unsaid >= WINDOW / 4 {
+        if flow.unsaid >= flow.window / 4 {
             let bytes = std::mem::take(&mut flow.unsaid);
             self.events.push_back(Event::Say(Message::Credit(id, bytes)));
         }
         if !flow.ready.is_empty() || flow.is_reading {
             return;
         }
-        let Some(batch) = flow.batches.front() else {
-            if let Some(result) = flow.ended {
+        match (flow.parts.front(), flow.ended) {
+            (None, Some(result)) => {
                 self.flows.remove(&id);
                 self.events.push_back(Event::End(id, result));
             }
-            return;
-        };
-        if flow.granted <= 0 {
-            return;
+            (Some(Part::Batch(batch, _)), _) if flow.granted > 0 => {
+                let (spans, digest) = (batch.spans.clone(), batch.digest);
+                self.read_batch(id, spans, digest);
+            }
+            _ => {}
         }
-        let (spans, digest) = (batch.spans.clone(), batch.digest);
+    }
+
+    /// Reads the first batch of a flow, if all of its units are there.
+    fn read_batch(&mut self, id: u64, spans: Vec<Span>, digest: Digest) {
         if spans.iter().all(|span| self.is_known(*span)) {
             if let Some(flow) = self.flows.get_mut(&id) {
                 flow.is_reading = true;
@@ -442,9 +582,4 @@ fn crossed(batch: &Batch) -> Crossed {
         reference: u64::from(batch.length).saturating_sub(new),
         difference: if differs { new.min(batch.length.into()) } else { 0 },
     }
-}
-
-/// What a batch takes until it is passed on, in spans.
-fn cost_of(batch: &Batch) -> usize {
-    BATCH_COST + batch.spans.len()
 }

@@ -21,6 +21,12 @@ wire::counters! {
             requests_past: Counter, Requests;
             /// Requests that were under way when the other end fell silent.
             requests_broken: Counter, Requests;
+            /// TCP connections, other than of HTTP, that went by the pair.
+            tcp_flows: Counter, Connections;
+            /// TCP connections, other than of HTTP, that were intercepted and went past the pair.
+            tcp_flows_past: Counter, Connections;
+            /// TCP connections that were broken off, because the other end fell silent or they were not read.
+            tcp_flows_broken: Counter, Connections;
             /// Connections with the other end that were made.
             connections: Counter, Connections;
             /// Units that this end had lost, and asked for again.
@@ -49,6 +55,8 @@ wire::counters! {
             sent_as_differences: Counter, Bytes, "difference";
             /// As it is, or compressed by itself.
             sent_as_new: Counter, Bytes, "new";
+            /// Of TCP flows, without being kept: encrypted or compressed content, and the few bytes of dialogues.
+            sent_uncut: Counter, Bytes, "uncut";
         }
     }
 }

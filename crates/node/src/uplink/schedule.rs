@@ -14,7 +14,8 @@ const CLIENTS_MAX: usize = 4096;
 pub struct Turn {
     is_long: bool,
     served: u64,
-    flow: u64,
+    /// When its turn was last, as a count.
+    last: u64,
 }
 
 /// How many bytes were sent for each client (start-time fair queueing: Goyal, Vin, Cheng 1996).
@@ -27,9 +28,9 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// The turn of a flow of this client, after this many bytes of the flow.
-    pub fn turn(&self, client: u64, flow: u64, sent: u64) -> Turn {
-        Turn { is_long: sent >= SHORT, served: self.of(client), flow }
+    /// The turn of a flow of this client, after this many bytes of the flow; the flows of one client take turns.
+    pub fn turn(&self, client: u64, sent: u64, last: u64) -> Turn {
+        Turn { is_long: sent >= SHORT, served: self.of(client), last }
     }
 
     /// This many bytes were sent for a client.
@@ -116,10 +117,14 @@ mod tests {
     fn short_flows_go_first_and_clients_share_equally() {
         let mut shares = Shares::default();
         shares.serve(1, 1000);
-        assert!(shares.turn(1, 9, 0) < shares.turn(2, 1, SHORT), "a short flow goes first");
-        assert!(shares.turn(2, 9, SHORT) < shares.turn(1, 1, SHORT), "then who had less");
+        assert!(shares.turn(1, 0, 9) < shares.turn(2, SHORT, 1), "a short flow goes first");
+        assert!(shares.turn(2, SHORT, 9) < shares.turn(1, SHORT, 1), "then who had less");
+        assert!(
+            shares.turn(1, SHORT, 1) < shares.turn(1, SHORT, 9),
+            "then whose turn is longer ago"
+        );
         for _ in 0..100 {
-            let next = if shares.turn(1, 1, SHORT) < shares.turn(2, 2, SHORT) { 1 } else { 2 };
+            let next = if shares.turn(1, SHORT, 1) < shares.turn(2, SHORT, 2) { 1 } else { 2 };
             shares.serve(next, 100);
         }
         let [one, two] = [1, 2].map(|client| shares.served[&client]);

@@ -5,23 +5,23 @@
 //! next headers and payloads. *What it never does:* read an old unit; it knows their names, features and
 //! lengths (`index.rs`).
 
+mod flow;
+
 use super::dictionary::dictionary;
-use super::features;
 use super::index::Index;
 use super::messages::{Batch, Coding, Literals, Message};
 use super::schedule::{Rate, SHORT, Shares, Turn};
+use super::tcp::Kind;
 use super::work::Job;
-use super::{BATCH_MAX, LITERALS_MAX, Name, Span, WINDOW, digest_of, short};
+use super::{BATCH_MAX, LITERALS_MAX, digest_of};
 use crate::input::FetchError;
-use bytes::{Bytes, BytesMut};
-use content::{Cutter, Profile};
+use bytes::Bytes;
+use flow::{Flow, Outgoing, Picked, cost_of};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use store::{HistoryState, Mark};
 use wire::Instant;
 
-/// After a pause this long the unit that is being cut ends, so that what trickles does not wait for a boundary.
-const PAUSE: Duration = Duration::from_millis(50);
 /// Batches of a flow that are ready or being packed at most.
 const AHEAD: usize = 2;
 /// Units that may have positions while an older one is not sent, about: the receiver keeps them in memory.
@@ -41,61 +41,6 @@ const FIRST_LITERALS_MAX: usize = 16 * 1024;
 const FIRST: u64 = 64 * 1024;
 /// A head waits this long for the first content, to share its record.
 const HEAD_WAIT: Duration = Duration::from_millis(5);
-
-/// One flow's content on its way.
-struct Flow {
-    client: u64,
-    /// What goes before the content, and until when it waits for it.
-    head: Option<(Message, Instant)>,
-    cutter: Cutter,
-    /// The unit that is being cut.
-    partial: BytesMut,
-    units: VecDeque<(Name, Bytes)>,
-    /// Bytes in `partial` and `units`.
-    queued: usize,
-    /// How many more bytes the receiver lets cross.
-    credit: u64,
-    /// The position of the old unit that is expected next.
-    expected: Option<u64>,
-    /// The URL's hash, until the first unit is sent.
-    url: u64,
-    batches: VecDeque<Outgoing>,
-    /// Bytes of payloads and headers, about, that have crossed.
-    crossed: u64,
-    ended: Option<Result<(), FetchError>>,
-    /// Bytes of content that were put into batches.
-    passed: u64,
-    /// When content arrived last.
-    touched: Instant,
-    /// Since when units have waited to be put into a batch.
-    waiting: Option<Instant>,
-    /// The receiver does not want it any more. What others may refer to still crosses.
-    is_cancelled: bool,
-}
-
-/// A batch that is being packed, is ready, or is partly sent.
-struct Outgoing {
-    batch: Batch,
-    /// `None` while it is being packed.
-    payload: Option<Bytes>,
-    sent: usize,
-    /// Its number among payloads, once its header is sent.
-    number: Option<u64>,
-}
-
-/// The units of the next batch.
-#[derive(Default)]
-struct Picked {
-    spans: Vec<Span>,
-    names: Vec<Name>,
-    /// Those that cross for the first time.
-    literals: Vec<(Mark, Bytes)>,
-    /// The old units that literals are most like.
-    alike: Vec<u64>,
-    /// The bytes of all units, and of literals.
-    length: usize,
-    literal_bytes: usize,
-}
 
 /// What goes into the next record.
 #[derive(Debug, Default)]
@@ -123,6 +68,10 @@ pub struct Sender {
     pub as_references: u64,
     pub as_differences: u64,
     pub as_new: u64,
+    /// Bytes of content that crossed uncut.
+    pub uncut: u64,
+    /// Turns that flows have had.
+    turns: u64,
 }
 
 impl Sender {
@@ -142,6 +91,8 @@ impl Sender {
             as_references: 0,
             as_differences: 0,
             as_new: 0,
+            uncut: 0,
+            turns: 0,
         }
     }
 
@@ -173,28 +124,11 @@ impl Sender {
         self.index.raise_floor(floor);
     }
 
-    /// A flow begins, for this client. `url` is a hash of the URL, or zero.
-    pub fn open(&mut self, now: Instant, flow: u64, client: u64, url: u64) {
-        let expected = self.index.of_url(url);
-        let flow_state = Flow {
-            client,
-            head: None,
-            cutter: Cutter::new(Profile::DEFAULT),
-            partial: BytesMut::new(),
-            units: VecDeque::new(),
-            queued: 0,
-            credit: WINDOW,
-            expected,
-            url,
-            batches: VecDeque::new(),
-            crossed: 0,
-            ended: None,
-            passed: 0,
-            touched: now,
-            waiting: None,
-            is_cancelled: false,
-        };
-        self.flows.insert(flow, flow_state);
+    /// A flow begins, for this client. `url` is a hash of the URL, or of the server of a TCP flow, or zero.
+    pub fn open(&mut self, now: Instant, flow: u64, client: u64, kind: Kind, url: u64) {
+        let mut new = Flow::new(now, flow, client, kind);
+        new.expect(url, self.index.of_url(url));
+        self.flows.insert(flow, new);
     }
 
     /// What goes before a flow's content.
@@ -206,31 +140,21 @@ impl Sender {
 
     /// Content of a flow.
     pub fn push(&mut self, now: Instant, flow: u64, bytes: &[u8]) {
-        let Some(flow) = self.flows.get_mut(&flow).filter(|flow| !flow.is_cancelled) else {
-            return;
-        };
-        flow.touched = now;
-        flow.cut(bytes);
-        flow.waits_from(now);
+        if let Some(flow) = self.flows.get_mut(&flow).filter(|flow| !flow.is_cancelled) {
+            flow.push(now, bytes);
+        }
     }
 
     /// A flow's content has ended.
     pub fn finish(&mut self, flow: u64, result: Result<(), FetchError>) {
-        let Some(flow) = self.flows.get_mut(&flow) else { return };
-        flow.cut_off();
-        flow.ended = Some(result);
+        if let Some(flow) = self.flows.get_mut(&flow) {
+            flow.end(result);
+        }
     }
 
     /// The receiver does not want this flow.
     pub fn cancel(&mut self, id: u64) {
-        let Some(flow) = self.flows.get_mut(&id) else { return };
-        flow.is_cancelled = true;
-        flow.units.clear();
-        flow.partial.clear();
-        flow.queued = 0;
-        // What has positions crosses in any case, since later batches may refer to it.
-        flow.batches.retain(|outgoing| outgoing.batch.literals.is_some());
-        if flow.batches.is_empty() {
+        if self.flows.get_mut(&id).is_some_and(Flow::cancel) {
             self.flows.remove(&id);
         }
     }
@@ -238,17 +162,14 @@ impl Sender {
     /// The receiver has passed on some of a flow.
     pub fn credit(&mut self, flow: u64, bytes: u64) {
         if let Some(flow) = self.flows.get_mut(&flow) {
-            flow.credit = flow.credit.saturating_add(bytes).min(WINDOW);
+            flow.allow(bytes);
         }
     }
 
     /// How many more bytes of a flow's content may wait here.
     pub fn room(&self, flow: u64) -> u64 {
-        let Some(flow) = self.flows.get(&flow).filter(|flow| flow.ended.is_none()) else {
-            return 0;
-        };
-        let ahead = (2 * BATCH_MAX as u64).min(flow.credit);
-        ahead.saturating_sub(flow.queued as u64)
+        let flow = self.flows.get(&flow).filter(|flow| flow.ended.is_none());
+        flow.map_or(0, Flow::room)
     }
 
     /// All bytes that wait.
@@ -277,7 +198,7 @@ impl Sender {
     }
 
     fn turn(&self, id: u64, flow: &Flow) -> (Turn, u64) {
-        (self.shares.turn(flow.client, id, flow.crossed), id)
+        (self.shares.turn(flow.client, flow.crossed, flow.turn), id)
     }
 
     /// All units before this position are sent.
@@ -288,19 +209,17 @@ impl Sender {
     }
 
     fn may_prepare(&self, now: Instant, id: u64, new_jobs: usize) -> bool {
-        let Some(flow) = self.flows.get(&id).filter(|flow| flow.has_gathered(now)) else {
+        let Some(flow) = self.flows.get(&id).filter(|flow| flow.may_batch(now)) else {
             return false;
         };
         let is_short = flow.crossed < SHORT && flow.batches.is_empty();
         // A short flow's job must not wait behind several long ones.
-        let has_room =
-            is_short || (self.unsent < UNSENT_MAX && self.packing.len() + new_jobs < PACKING_MAX);
-        has_room && flow.batches.len() < AHEAD && !flow.units.is_empty() && flow.credit > 0
+        is_short || (self.unsent < UNSENT_MAX && self.packing.len() + new_jobs < PACKING_MAX)
     }
 
     fn finish_if_drained(&mut self, id: u64) {
         let Some(flow) = self.flows.get(&id) else { return };
-        if !flow.batches.is_empty() || !flow.units.is_empty() {
+        if !flow.is_drained() {
             return;
         }
         match flow.ended {
@@ -339,8 +258,10 @@ impl Sender {
             payload: 0,
         });
         let batch = Batch { flow: id, length: length as u32, spans, digest, literals: coded };
-        let payload = literals.is_empty().then(Bytes::new);
-        flow.batches.push_back(Outgoing { batch, payload, sent: 0, number: None });
+        if literals.is_empty() {
+            flow.kind.judge(length as u64, cost_of(&batch));
+        }
+        flow.batches.push_back(Outgoing::new(batch));
         if literals.is_empty() {
             return None;
         }
@@ -370,7 +291,10 @@ impl Sender {
                 literals.dictionary.clear();
             }
         }
+        let cost = cost_of(&outgoing.batch) + payload.len() as u64;
+        let length = outgoing.batch.length.into();
         outgoing.payload = Some(payload);
+        flow.kind.judge(length, cost);
     }
 
     /// The number of the next payload.
@@ -390,10 +314,13 @@ impl Sender {
             let Some((_, id)) = ready.map(|(id, flow)| self.turn(*id, flow)).min() else { break };
             let Some(flow) = self.flows.get_mut(&id) else { break };
             let took = flow.send(&mut self.payloads, room, record);
-            flow.crossed += took.header + took.payload;
+            self.turns += 1;
+            flow.turn = self.turns;
+            flow.crossed += took.bytes();
             self.unsent = self.unsent.saturating_sub(took.payload as usize);
-            self.shares.serve(flow.client, took.header + took.payload);
-            room = room.saturating_sub((took.header + took.payload) as usize);
+            self.uncut += took.uncut;
+            self.shares.serve(flow.client, took.bytes());
+            room = room.saturating_sub(took.bytes() as usize);
             self.finish_if_drained(id);
         }
     }
@@ -405,171 +332,18 @@ impl Sender {
 
     /// When a unit that is being cut must end, or a head waits no longer.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let pausing = self.flows.values().filter(|flow| flow.is_pausing());
         let heads = self.flows.values().filter_map(|flow| flow.head.as_ref());
         let gathering = self.flows.values().filter_map(Flow::gathers_until);
-        let pauses = pausing.map(|flow| flow.touched + PAUSE);
+        let pauses = self.flows.values().filter_map(Flow::pauses_until);
         pauses.chain(heads.map(|(_, until)| *until)).chain(gathering).min()
     }
 
     /// Ends units whose flows have paused, and lets heads go.
     pub fn handle_timeout(&mut self, now: Instant) {
         for flow in self.flows.values_mut() {
-            flow.waiting.take_if(|since| *since + GATHER <= now);
             let head = flow.head.take_if(|(_, until)| *until <= now);
             self.due.extend(head.map(|(head, _)| head));
-            if flow.is_pausing() && flow.touched + PAUSE <= now {
-                flow.cut_off();
-                flow.waits_from(now);
-            }
+            flow.handle_timeout(now);
         }
-    }
-}
-
-/// How much of a flow went into a record.
-struct Took {
-    header: u64,
-    payload: u64,
-}
-
-/// What a header costs, about, in bytes.
-fn cost_of(batch: &Batch) -> u64 {
-    let literals = batch.literals.as_ref();
-    let numbers = literals.map_or(0, |it| it.lengths.len() + 2 * it.dictionary.len());
-    (24 + 3 * batch.spans.len() + 2 * numbers) as u64
-}
-
-impl Flow {
-    fn cut(&mut self, mut bytes: &[u8]) {
-        self.queued += bytes.len();
-        let mut cut = Vec::new();
-        while let Some(end) = self.cutter.cut(bytes) {
-            let (unit, rest) = bytes.split_at(end.consumed);
-            self.partial.extend_from_slice(unit);
-            cut.push(self.partial.split().freeze());
-            bytes = rest;
-        }
-        self.partial.extend_from_slice(bytes);
-        let pieces: Vec<_> = cut.iter().map(|unit| &unit[..]).collect();
-        let mut names = Vec::with_capacity(pieces.len());
-        content::names(&pieces, &mut names);
-        self.units.extend(names.iter().map(|name| short(name.as_bytes())).zip(cut));
-    }
-
-    /// Takes the units of the next batch off the queue, and gives the new ones positions.
-    fn pick(&mut self, index: &mut Index) -> Picked {
-        let (mut picked, literals_max) = (Picked::default(), self.literals_max());
-        while let Some((name, bytes)) = self.units.front() {
-            let found = index.find(name);
-            let too_long = picked.length > 0 && picked.length + bytes.len() > BATCH_MAX;
-            let too_new = found.is_none() && picked.literal_bytes + bytes.len() > literals_max;
-            if too_long || too_new {
-                break;
-            }
-            let Some((name, bytes)) = self.units.pop_front() else { break };
-            picked.length += bytes.len();
-            picked.names.push(name);
-            let position = found.unwrap_or_else(|| self.place(name, bytes, index, &mut picked));
-            self.url = 0;
-            self.expected = match found {
-                Some(position) => Some(position + 1),
-                None => self.expected.map(|position| position + 1),
-            };
-            match picked.spans.last_mut() {
-                Some(last) if last.end() == position => last.count += 1,
-                _ => picked.spans.push(Span { first: position, count: 1 }),
-            }
-        }
-        self.queued -= picked.length;
-        self.passed += picked.length as u64;
-        self.credit = self.credit.saturating_sub(picked.length as u64);
-        if self.units.is_empty() {
-            self.waiting = None;
-        }
-        picked
-    }
-
-    /// Gives a new unit the next position.
-    fn place(&mut self, name: Name, bytes: Bytes, index: &mut Index, picked: &mut Picked) -> u64 {
-        let features = features::of(&bytes);
-        let similar = index.most_alike(&features, self.expected.unwrap_or_default());
-        // Without anything alike the old content is expected to go on beside the new.
-        self.expected = similar.or(self.expected);
-        picked.alike.extend(similar);
-        let mark = Mark { name, features, url: self.url, length: bytes.len() as u32 };
-        let position = index.end();
-        index.push(mark);
-        picked.literal_bytes += bytes.len();
-        picked.literals.push((mark, bytes));
-        position
-    }
-
-    /// Ends the unit that is being cut.
-    fn cut_off(&mut self) {
-        self.cutter.finish();
-        if !self.partial.is_empty() {
-            let unit = self.partial.split().freeze();
-            self.units.push_back((super::name_of(&unit), unit));
-        }
-    }
-
-    fn literals_max(&self) -> usize {
-        if self.passed < FIRST { FIRST_LITERALS_MAX } else { LITERALS_MAX }
-    }
-
-    fn waits_from(&mut self, now: Instant) {
-        if !self.units.is_empty() {
-            self.waiting.get_or_insert(now);
-        }
-    }
-
-    /// Whether a batch may be made of what waits.
-    fn has_gathered(&self, now: Instant) -> bool {
-        let is_enough = self.ended.is_some() || self.queued >= self.literals_max();
-        is_enough || self.waiting.is_none_or(|since| since + GATHER <= now)
-    }
-
-    /// When a batch is to be made of what waits, though it is little.
-    fn gathers_until(&self) -> Option<Instant> {
-        let may = self.batches.len() < AHEAD && self.credit > 0 && self.ended.is_none();
-        self.waiting
-            .filter(|_| may && self.queued < self.literals_max())
-            .map(|since| since + GATHER)
-    }
-
-    fn is_pausing(&self) -> bool {
-        !self.partial.is_empty() && self.units.is_empty() && self.batches.is_empty()
-    }
-
-    fn is_ready(&self) -> bool {
-        self.batches.front().is_some_and(|outgoing| outgoing.payload.is_some())
-    }
-
-    /// Sends the next part of the first batch.
-    fn send(&mut self, payloads: &mut u64, room: usize, record: &mut Record) -> Took {
-        let mut took = Took { header: 0, payload: 0 };
-        let Some(outgoing) = self.batches.front_mut() else { return took };
-        let Some(payload) = &outgoing.payload else { return took };
-        let number = *outgoing.number.get_or_insert_with(|| {
-            let head = self.head.take().map(|(head, _)| head);
-            took.header =
-                cost_of(&outgoing.batch) + head.as_ref().map_or(0, |it| it.weight() as u64);
-            record.messages.extend(head);
-            record.messages.push(Message::Batch(outgoing.batch.clone()));
-            let number = *payloads;
-            *payloads += u64::from(outgoing.batch.literals.is_some());
-            number
-        });
-        let room = room.saturating_sub(took.header as usize).max(1);
-        let part = (payload.len() - outgoing.sent).min(room);
-        if part > 0 {
-            record.data.push((number, payload.slice(outgoing.sent..outgoing.sent + part)));
-            outgoing.sent += part;
-            took.payload = part as u64;
-        }
-        if outgoing.sent == payload.len() {
-            self.batches.pop_front();
-        }
-        took
     }
 }

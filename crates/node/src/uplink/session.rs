@@ -5,7 +5,7 @@
 //!
 //! # Bytes
 //!
-//! The near end begins with 8 bytes: `HSUP`, the version 1, three zeros; they are the prologue of the handshake.
+//! The near end begins with 8 bytes: `HSUP`, the version 2, three zeros; they are the prologue of the handshake.
 //! Each handshake message and record follows its length (2 bytes, big-endian). A refusal is two zeros and a
 //! code: 1 version, 2 key, 3 busy.
 
@@ -16,7 +16,7 @@ use snow::HandshakeState;
 use wire::{PublicKey, Signature};
 
 const MARKER: [u8; 4] = *b"HSUP";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const PREAMBLE: usize = 8;
 /// What the introduction of each side is: its key, and the signature of its Noise key.
 const INTRODUCTION: usize = PublicKey::LEN + Signature::LEN;

@@ -3,7 +3,7 @@
 use crate::rogue::{AgainstNear, head, hello, keys, literals, open, reference};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use node::FetchError;
-use node::testing::{self, PairEnd, uplink_encoded};
+use node::testing::{self, Dialled, PairEnd, uplink_encoded};
 use node::uplink::{Message, Span};
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,16 @@ fn messages() -> Vec<Message> {
         Message::Beat { nonce: 7, first: 3, disk: 1, network: 100_000 },
         Message::Beaten(7),
         Message::Cancel(1),
+        dial(1),
+        Message::Piece(3, b"HELO\r\n".as_slice().into()),
+        Message::Raw(3, 300),
     ]
+}
+
+/// A TCP connection.
+fn dial(client: u64) -> Message {
+    let to = "192.0.2.1:25".parse().unwrap();
+    Message::Dial(3, Dialled { to, client })
 }
 
 /// A piece after its length.
@@ -68,6 +77,15 @@ fn records(flow: u64) -> Vec<u8> {
     let rest = uplink_encoded(&[again, Message::Finish(flow, Ok(())), Message::Want(vec![0])]);
     let (begin, rest) = ([&[1][..], &begin].concat(), [&[1][..], &rest].concat());
     [piece(&begin), piece(&data), piece(&rest)].concat()
+}
+
+/// Records of a TCP flow.
+fn tcp() -> Vec<u8> {
+    let begin = [dial(0), Message::Piece(3, b"HELO\r\n".as_slice().into()), Message::Raw(3, 40)];
+    let begin = [&[1][..], &uplink_encoded(&begin)].concat();
+    let data = [&[0, 0, 1, 40][..], &[7; 40]].concat();
+    let end = [&[1][..], &uplink_encoded(&[Message::Finish(3, Ok(()))])].concat();
+    [piece(&begin), piece(&data), piece(&end)].concat()
 }
 
 /// Run by hand when a format changes: `cargo test -p node --test uplink corpus -- --ignored`.
@@ -90,12 +108,13 @@ fn write_the_corpus() {
     write("uplink_control", "cut", &first[..100]);
     write("uplink_record", "near", &records(1));
     write("uplink_record", "other-flow", &records(3));
+    write("uplink_record", "tcp", &tcp());
     write("uplink_record", "plain", &piece(&[0, 0, 1, 0]));
     let mut end = PairEnd::near(keys(1));
     let hand = end.take_outbox().unwrap();
     write("uplink_handshake", "near", &[&[255][..], &hand].concat());
     write("uplink_handshake", "byte-by-byte", &[&[1][..], &hand, &hand].concat());
-    write("uplink_handshake", "version", b"\x09HSUP\x02\0\0\0");
+    write("uplink_handshake", "version", b"\x09HSUP\x01\0\0\0");
     write("uplink_handshake", "refusal", &[3, 0, 0, 2]);
     let mut rogue = AgainstNear::up();
     write("uplink_handshake", "far", &[&[200][..], &rogue.end.say(&all, &[]).unwrap()].concat());

@@ -4,7 +4,7 @@ use crate::bytes::{noise, page};
 use crate::net::{Link, Net};
 use bytes::Bytes;
 use http::Method;
-use node::uplink::NearInput;
+use node::uplink::{FlowId, NearInput};
 use node::{Fetch, FetchError, FetchId};
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ fn post(net: &mut Net, body: &[u8]) -> u64 {
     let fetch = Fetch { method: Method::POST, ..Net::fetch_of("/echo") };
     let id = net.fetch(fetch, true);
     let body = Bytes::copy_from_slice(body);
-    net.near.handle_input(net.now, NearInput::Content(FetchId(id), body));
-    net.near.handle_input(net.now, NearInput::ContentEnd(FetchId(id), Ok(())));
+    net.near.handle_input(net.now, NearInput::Content(FlowId::Fetch(FetchId(id)), body));
+    net.near.handle_input(net.now, NearInput::ContentEnd(FlowId::Fetch(FetchId(id)), Ok(())));
     net.run_for(Duration::from_millis(1));
     id
 }

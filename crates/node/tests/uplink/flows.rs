@@ -3,7 +3,7 @@
 use crate::bytes::{edited, noise, page};
 use crate::net::{Link, Net};
 use bytes::Bytes;
-use node::uplink::NearInput;
+use node::uplink::{FlowId, NearInput};
 use node::{FetchError, FetchId};
 use std::time::Duration;
 
@@ -173,12 +173,12 @@ fn content_of_a_request_crosses_too_and_only_once() {
         let id = net.fetch(fetch, true);
         let mut rest = Bytes::from(body.clone());
         while !rest.is_empty() {
-            let room = net.near.room(FetchId(id)).min(rest.len() as u64);
+            let room = net.near.room(FlowId::Fetch(FetchId(id))).min(rest.len() as u64);
             let piece = rest.split_to(room as usize);
-            net.near.handle_input(net.now, NearInput::Content(FetchId(id), piece));
+            net.near.handle_input(net.now, NearInput::Content(FlowId::Fetch(FetchId(id)), piece));
             net.run_for(Duration::from_millis(50));
         }
-        net.near.handle_input(net.now, NearInput::ContentEnd(FetchId(id), Ok(())));
+        net.near.handle_input(net.now, NearInput::ContentEnd(FlowId::Fetch(FetchId(id)), Ok(())));
         net.run_for(Duration::from_millis(1));
         net.until(|net| net.answers[&id].end.is_some());
         assert_eq!(net.answers[&id].end, Some(Ok(())));

@@ -2,7 +2,7 @@
 
 use crate::bytes::noise;
 use crate::net::Net;
-use crate::rogue::{AgainstNear, head, hello, literals, reference};
+use crate::rogue::{AgainstNear, head, hello, literals, number, reference};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use node::testing::{Batch, Coding, Literals};
@@ -44,7 +44,7 @@ fn a_sound_batch_is_delivered() {
     for batch in [altered(|_, _| {}), with_literals(packs)] {
         let mut rogue = AgainstNear::with_requests(1..2);
         rogue.give(batch);
-        rogue.say(&[Message::Finish(1, Ok(()))]);
+        rogue.say(&[Message::Finish(number(1), Ok(()))]);
         assert!(rogue.answers[&1].body == [&[1; 5000][..], &[2; 6000]].concat());
         assert_eq!(rogue.answers[&1].end, Some(Ok(())));
     }
@@ -110,9 +110,9 @@ fn a_response_has_one_head_first() {
         ("two heads", &[head(1), head(1)]),
         (
             "another protocol",
-            &[Message::Head(1, StatusCode::SWITCHING_PROTOCOLS, HeaderMap::new())],
+            &[Message::Head(number(1), StatusCode::SWITCHING_PROTOCOLS, HeaderMap::new())],
         ),
-        ("an information", &[Message::Head(1, StatusCode::CONTINUE, HeaderMap::new())]),
+        ("an information", &[Message::Head(number(1), StatusCode::CONTINUE, HeaderMap::new())]),
     ];
     for (what, messages) in cases {
         let mut rogue = AgainstNear::up();
@@ -126,7 +126,7 @@ fn a_response_has_one_head_first() {
     assert!(rogue.is_broken() && rogue.past == [1], "content without a head");
     let mut rogue = AgainstNear::up();
     rogue.get(1, 1000);
-    rogue.say(&[Message::Finish(1, Ok(()))]);
+    rogue.say(&[Message::Finish(number(1), Ok(()))]);
     assert_eq!(rogue.answers[&1].end, Some(Err(FetchError::Malformed)), "an end without a head");
 }
 
@@ -194,7 +194,7 @@ fn what_nobody_reads_is_bounded() {
         assert!(said < 100, "it is kept without end");
     }
     assert_eq!(rogue.answers[&1].end, Some(Err(FetchError::Truncated)));
-    assert!(rogue.near.is_up() && matches!(rogue.heard.last(), Some(Message::Cancel(1))));
+    assert!(rogue.near.is_up() && matches!(rogue.heard.last(), Some(Message::Cancel(2))));
 }
 
 #[test]

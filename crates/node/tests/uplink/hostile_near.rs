@@ -1,7 +1,7 @@
 //! A near end that breaks the rules: the far end's memory is bounded, and others are not held up.
 
 use crate::bytes::noise;
-use crate::rogue::{AgainstFar, head, hello, literals, open, worker};
+use crate::rogue::{AgainstFar, head, hello, literals, number, open, worker};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use node::testing::PairEnd;
 use node::uplink::{FarInput, Job, MemoryUnits, Message, State, Worker};
@@ -54,12 +54,12 @@ fn a_near_end_with_too_many_requests_is_cut_off() {
 fn cancelled_requests_leave_nothing_behind() {
     let mut rogue = AgainstFar::up();
     for id in 0..1100 {
-        rogue.say(&[open(id, true), Message::Cancel(id)]);
+        rogue.say(&[open(id, true), Message::Cancel(number(id))]);
     }
     assert_eq!((rogue.cancelled.len(), rogue.is_over), (1100, false));
     rogue.say(&[open(5000, true)]);
     let (batch, payload) = literals(5000, 0, &[&[1; 5000]]);
-    let ends = [Message::Batch(batch), Message::Finish(5000, Ok(()))];
+    let ends = [Message::Batch(batch), Message::Finish(number(5000), Ok(()))];
     rogue.say_with(&ends, &[(1, &payload)]);
     let (content, end) = &rogue.content[&FetchId(1101)];
     assert!(*content == [1; 5000] && *end == Some(Ok(())));
@@ -76,7 +76,7 @@ fn what_was_asked_for_and_not_taken_is_bounded() {
         rogue.origin(ok);
         rogue.origin(OriginInput::Body(fetch, noise(id, 40_000).into()));
         rogue.origin(OriginInput::End(fetch, Ok(())));
-        rogue.say(&[Message::Cancel(id)]);
+        rogue.say(&[Message::Cancel(number(id))]);
     }
     let waiting = rogue.worker.held().0.end;
     assert!((500..600).contains(&waiting), "{waiting} units wait to be sent");
@@ -93,7 +93,7 @@ fn a_head_that_cannot_cross_ends_its_request_alone() {
         rogue.say(&[open(1, false), open(2, false)]);
         rogue.origin(OriginInput::Head(FetchId(1), StatusCode::OK, headers));
         rogue.origin(OriginInput::Body(FetchId(1), noise(1, 5000).into()));
-        let ends = [Message::Finish(1, Err(FetchError::Malformed))];
+        let ends = [Message::Finish(number(1), Err(FetchError::Malformed))];
         assert_eq!(rogue.heard[1..], ends, "no content crosses");
         assert_eq!((rogue.cancelled, rogue.is_over), (vec![FetchId(1)], false));
     }
@@ -112,8 +112,8 @@ fn a_connection_that_replaces_another_stays() {
 #[test]
 fn messages_for_the_other_side_do_nothing() {
     let mut rogue = AgainstFar::up();
-    let credit = Message::Credit(9, u64::MAX);
-    rogue.say(&[head(1), Message::Cancel(77), credit, Message::Finish(3, Ok(()))]);
+    let credit = Message::Credit(number(9), u64::MAX);
+    rogue.say(&[head(1), Message::Cancel(number(77)), credit, Message::Finish(number(3), Ok(()))]);
     assert!(rogue.far.state() == State::Up && rogue.asked.is_empty());
 }
 
@@ -130,7 +130,12 @@ fn an_end_that_cannot_read_its_marks_goes_on_behind_them() {
     let mut rogue = AgainstFar::new(used(), false);
     let held = rogue.worker.held().0;
     rogue.connect();
-    let hello = node::testing::Hello { out: Default::default(), within: held, fresh: [5; 16] };
+    let hello = node::testing::Hello {
+        out: Default::default(),
+        within: held,
+        fresh: [5; 16],
+        reach: node::uplink::Reach::default(),
+    };
     rogue.say(&[Message::Hello(hello)]);
     rogue.say(&[open(1, false)]);
     rogue.origin(OriginInput::Head(FetchId(1), StatusCode::OK, HeaderMap::new()));

@@ -12,3 +12,4 @@ mod net;
 mod rogue;
 mod savings;
 mod strangers;
+mod tcp;

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use node::uplink::{
-    Far, FarConfig, FarInput, FarOutput, Guest, MemoryUnits, Near, NearConfig, NearInput,
-    NearOutput, PairKeys, State, Worker,
+    Far, FarConfig, FarInput, FarOutput, FlowId, Guest, MemoryUnits, Near, NearConfig, NearInput,
+    NearOutput, PairKeys, Reach, State, TcpId, Worker,
 };
 use node::{Access, Caller, Dial, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::time::Duration;
 use wire::Instant;
 
@@ -53,6 +54,50 @@ struct Response {
     stays_open: bool,
 }
 
+/// One side of a TCP connection: what it has heard, and what it still has to say.
+#[derive(Debug, Default)]
+pub struct Side {
+    pub heard: Vec<u8>,
+    /// When it heard something, and how much it had heard then.
+    pub times: Vec<(Instant, usize)>,
+    pub end: Option<Result<(), FetchError>>,
+    says: VecDeque<u8>,
+    /// How its words end, once it has said all.
+    last: Option<Result<(), FetchError>>,
+    granted: u64,
+}
+
+impl Side {
+    fn hears(&mut self, now: Instant, bytes: &[u8]) {
+        assert_eq!(self.end, None, "nothing after the end");
+        self.heard.extend_from_slice(bytes);
+        self.times.push((now, self.heard.len()));
+    }
+
+    fn ends(&mut self, result: Result<(), FetchError>) {
+        assert_eq!(self.end.replace(result), None, "it ends once");
+    }
+
+    /// When it had heard this much.
+    pub fn had(&self, length: usize) -> Instant {
+        self.times.iter().find(|(_, heard)| *heard >= length).expect("it heard that much").0
+    }
+
+    /// What it says next within this many bytes, if it says anything.
+    fn next(&mut self, room: u64) -> Option<Bytes> {
+        let length = self.says.len().min(room as usize);
+        (length > 0).then(|| self.says.drain(..length).collect::<Vec<_>>().into())
+    }
+
+    /// How it ends, once, when all is said.
+    fn says_end(&mut self) -> Option<Result<(), FetchError>> {
+        self.last.take_if(|_| self.says.is_empty())
+    }
+}
+
+/// A port whose server refuses.
+pub const CLOSED_PORT: u16 = 9;
+
 /// Both ends, the link, origins.
 pub struct Net {
     pub now: Instant,
@@ -76,6 +121,13 @@ pub struct Net {
     pub crossed: (u64, u64),
     /// How much the near end's reader takes without being asked.
     pub grant: u64,
+    /// TCP connections: their clients, and their servers.
+    pub clients: BTreeMap<TcpId, Side>,
+    pub servers: BTreeMap<FetchId, Side>,
+    /// Clients that take no bytes.
+    pub deaf: Vec<TcpId>,
+    pub dialled: Vec<(FetchId, SocketAddr)>,
+    pub reach: Reach,
     fetches: u64,
     connections: u8,
     near_units: usize,
@@ -120,6 +172,11 @@ impl Net {
             notices: Vec::new(),
             crossed: (0, 0),
             grant: u64::MAX / 2,
+            clients: BTreeMap::new(),
+            servers: BTreeMap::new(),
+            deaf: Vec::new(),
+            dialled: Vec::new(),
+            reach: Reach { v4: true, v6: true },
             fetches: 0,
             connections: 0,
             near_units,
@@ -324,7 +381,7 @@ impl Net {
                 assert_eq!(key, keys(&NEAR_SEED, 1).key());
                 self.is_connected = true;
                 let from = [192, 0, 2, 1].into();
-                self.far.handle_input(self.now, FarInput::Connected(guest, from));
+                self.far.handle_input(self.now, FarInput::Connected(guest, from, self.reach));
             }
             None => GUEST.with_borrow_mut(|it| *it = Some(guest)),
         }
@@ -356,6 +413,7 @@ impl Net {
                 self.far_output(output);
             }
             self.serve();
+            goes_on |= self.converse();
             while self.up.busy_until <= self.now
                 && let Some(bytes) = self.near.poll_transmit(self.now)
             {
@@ -395,7 +453,86 @@ impl Net {
             NearOutput::Origin(input) => self.answer(input),
             NearOutput::Past(id, ..) => self.past.push(id),
             NearOutput::Notice(text) => self.notices.push(text),
+            NearOutput::Tcp(id, bytes) => {
+                let Some(client) = self.clients.get_mut(&id) else { return };
+                client.hears(self.now, &bytes);
+                if !self.deaf.contains(&id) {
+                    let grant = NearInput::GrantTcp(id, bytes.len() as u64);
+                    self.near.handle_input(self.now, grant);
+                }
+            }
+            NearOutput::TcpEnd(id, result) => {
+                self.clients.get_mut(&id).into_iter().for_each(|client| client.ends(result));
+            }
         }
+    }
+
+    /// A client dials: its connection.
+    pub fn dial(&mut self, to: &str) -> TcpId {
+        let to = to.parse().expect("an address");
+        assert!(self.near.may_dial(to), "{to}");
+        let id = TcpId(self.clients.len() as u64 + 1);
+        self.clients.insert(id, Side::default());
+        let client = [10, 0, 0, 1].into();
+        self.near.handle_input(self.now, NearInput::Dial(id, to, client));
+        if !self.deaf.contains(&id) {
+            self.near.handle_input(self.now, NearInput::GrantTcp(id, 64 * 1024));
+        }
+        self.settle();
+        id
+    }
+
+    /// The same, until its server has accepted.
+    pub fn call(&mut self, to: &str) -> (TcpId, FetchId) {
+        let id = self.dial(to);
+        let before = self.dialled.len();
+        self.until(|net| net.dialled.len() > before);
+        (id, self.dialled[before].0)
+    }
+
+    /// A client says this.
+    pub fn client_says(&mut self, id: TcpId, bytes: &[u8]) {
+        self.clients.get_mut(&id).expect("a client").says.extend(bytes);
+        self.settle();
+    }
+
+    /// A client ends its words so.
+    pub fn client_ends(&mut self, id: TcpId, result: Result<(), FetchError>) {
+        self.clients.get_mut(&id).expect("a client").last = Some(result);
+        self.settle();
+    }
+
+    /// A server says this.
+    pub fn server_says(&mut self, id: FetchId, bytes: &[u8]) {
+        self.servers.get_mut(&id).expect("a server").says.extend(bytes);
+        self.settle();
+    }
+
+    /// A server ends its words so.
+    pub fn server_ends(&mut self, id: FetchId, result: Result<(), FetchError>) {
+        self.servers.get_mut(&id).expect("a server").last = Some(result);
+        self.settle();
+    }
+
+    /// Clients and servers say what there is room for; whether any said something.
+    fn converse(&mut self) -> bool {
+        let mut inputs = (Vec::new(), Vec::new());
+        for (id, client) in &mut self.clients {
+            let id = FlowId::Tcp(*id);
+            let said = client.next(self.near.room(id));
+            inputs.0.extend(said.map(|bytes| NearInput::Content(id, bytes)));
+            inputs.0.extend(client.says_end().map(|it| NearInput::ContentEnd(id, it)));
+        }
+        for (id, server) in &mut self.servers {
+            let said = server.next(server.granted);
+            server.granted -= said.as_ref().map_or(0, |bytes| bytes.len() as u64);
+            inputs.1.extend(said.map(|bytes| OriginInput::Body(*id, bytes)));
+            inputs.1.extend(server.says_end().map(|it| OriginInput::End(*id, it)));
+        }
+        let said = !inputs.0.is_empty() || !inputs.1.is_empty();
+        inputs.0.into_iter().for_each(|it| self.near.handle_input(self.now, it));
+        inputs.1.into_iter().for_each(|it| self.far.handle_input(self.now, FarInput::Origin(it)));
+        said
     }
 
     fn answer(&mut self, input: OriginInput) {
@@ -435,13 +572,36 @@ impl Net {
                 self.far.handle_input(self.now, FarInput::Done(number, done));
             }
             FarOutput::Origin(OriginOutput::Fetch(id, fetch), _) => self.respond(id, &fetch),
+            FarOutput::Dial(id, to, _) if to.port() == CLOSED_PORT => {
+                let refused = OriginInput::End(id, Err(FetchError::Unreachable));
+                self.far.handle_input(self.now, FarInput::Origin(refused));
+            }
+            FarOutput::Dial(id, to, _) => {
+                self.dialled.push((id, to));
+                self.servers.insert(id, Side::default());
+                self.far.accept_content(self.now, id, 64 * 1024);
+            }
             FarOutput::Origin(OriginOutput::Grant(id, bytes), _) => {
+                self.servers.get_mut(&id).into_iter().for_each(|it| it.granted += bytes);
                 if let Some(response) = self.responses.get_mut(&id) {
                     response.granted += bytes;
                 }
             }
-            FarOutput::Origin(OriginOutput::Cancel(id), _) => _ = self.responses.remove(&id),
+            FarOutput::Origin(OriginOutput::Cancel(id), _) => {
+                self.responses.remove(&id);
+                if let Some(server) = self.servers.get_mut(&id) {
+                    server.end.get_or_insert(Err(FetchError::Truncated));
+                }
+            }
             FarOutput::Origin(OriginOutput::TakeIn(..), _) => panic!("nobody publishes here"),
+            FarOutput::Content(id, bytes) if self.servers.contains_key(&id) => {
+                let server = self.servers.get_mut(&id).expect("a server");
+                server.hears(self.now, &bytes);
+                self.far.accept_content(self.now, id, bytes.len() as u64);
+            }
+            FarOutput::ContentEnd(id, result) if self.servers.contains_key(&id) => {
+                self.servers.get_mut(&id).expect("a server").ends(result);
+            }
             FarOutput::Content(id, bytes) => {
                 // An origin that sends back what it gets.
                 self.far.accept_content(self.now, id, bytes.len() as u64);

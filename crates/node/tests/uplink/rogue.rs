@@ -26,11 +26,22 @@ pub fn worker() -> Worker<MemoryUnits> {
 /// A hello of an end that holds nothing.
 pub fn hello() -> Message {
     let nothing = HistoryState::default();
-    Message::Hello(Hello { out: nothing, within: nothing, fresh: [5; 16] })
+    Message::Hello(Hello {
+        out: nothing,
+        within: nothing,
+        fresh: [5; 16],
+        reach: node::uplink::Reach::default(),
+    })
 }
 
+/// The number of a request's flow.
+pub const fn number(id: u64) -> u64 {
+    id << 1
+}
+
+/// The head of the answer to a request.
 pub fn head(flow: u64) -> Message {
-    Message::Head(flow, StatusCode::OK, HeaderMap::new())
+    Message::Head(number(flow), StatusCode::OK, HeaderMap::new())
 }
 
 /// A request, with content or without.
@@ -39,7 +50,7 @@ pub fn open(id: u64, has_content: bool) -> Message {
     let dial = Dial::Name("files.example.org".into(), 80);
     let (path, headers) = ("/".into(), HeaderMap::new());
     let asked = Asked { dial, tls: false, client: id, method, path, headers, has_content };
-    Message::Open(id, Box::new(asked))
+    Message::Open(number(id), Box::new(asked))
 }
 
 /// A batch of a reference to these positions, which have this content.
@@ -49,7 +60,7 @@ pub fn reference(flow: u64, first: u64, units: &[&[u8]]) -> Batch {
     let length = units.iter().map(|unit| unit.len() as u32).sum();
     let spans = vec![Span { first, count: units.len() as u32 }];
     let digest = *hasher.finalize().as_bytes().first_chunk().unwrap();
-    Batch { flow, length, spans, digest, literals: None }
+    Batch { flow: number(flow), length, spans, digest, literals: None }
 }
 
 /// The same, with its units as literals, and their payload.
@@ -237,6 +248,7 @@ impl AgainstNear {
             NearOutput::Origin(OriginInput::End(id, result)) => self.ended(id.0, result),
             NearOutput::Past(id, ..) => self.past.push(id.0),
             NearOutput::Notice(text) => self.notices.push(text),
+            NearOutput::Tcp(..) | NearOutput::TcpEnd(..) => panic!("no TCP flow was opened"),
         }
     }
 
@@ -318,7 +330,10 @@ impl AgainstFar {
             assert!(matches!(self.end.poll(), Heard::Known(_)));
         }
         let from = [192, 0, 2, 1].into();
-        self.far.handle_input(self.now, FarInput::Connected(guest, from));
+        self.far.handle_input(
+            self.now,
+            FarInput::Connected(guest, from, node::uplink::Reach::default()),
+        );
         self.settle();
     }
 
@@ -365,6 +380,7 @@ impl AgainstFar {
 
     fn output(&mut self, output: FarOutput) {
         match output {
+            FarOutput::Dial(..) => {}
             FarOutput::Hangup => self.is_over = true,
             FarOutput::Work(number, job) => {
                 self.supplies += usize::from(matches!(job, Job::Supply(_)));

@@ -17,8 +17,8 @@ fn greeted(bytes: &[u8]) -> Option<Vec<u8>> {
 #[test]
 fn another_version_or_protocol_is_refused_in_three_bytes() {
     let refusal = Some(vec![0, 0, 1]);
-    assert_eq!(greeted(b"HSUP\x02\0\0\0"), refusal);
-    assert_eq!(greeted(b"HSUP\x01\0\0\x01"), refusal);
+    assert_eq!(greeted(b"HSUP\x01\0\0\0"), refusal);
+    assert_eq!(greeted(b"HSUP\x02\0\0\x01"), refusal);
     assert_eq!(greeted(b"GET / HTTP/1.1\r\n\r\n"), refusal);
     assert_eq!(greeted(b"X"), refusal, "it does not wait for more");
     assert_eq!(greeted(b"HSU"), None, "it does");
@@ -27,7 +27,7 @@ fn another_version_or_protocol_is_refused_in_three_bytes() {
 #[test]
 fn garbage_instead_of_a_handshake_ends_it_without_an_answer() {
     for length in [1, 31, 32, 48, 1000, 65_535] {
-        let mut bytes = b"HSUP\x01\0\0\0".to_vec();
+        let mut bytes = b"HSUP\x02\0\0\0".to_vec();
         bytes.extend_from_slice(&(length as u16).to_be_bytes());
         bytes.extend(vec![7; length]);
         // A whole key is answered, as it may be anybody's.

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use node::Input;
 use node::uplink::{
-    Far as Engine, FarConfig, FarInput, FarOutput, Guest, MemoryUnits, PairKeys, Worker,
+    Far as Engine, FarConfig, FarInput, FarOutput, Guest, MemoryUnits, PairKeys, Reach, Worker,
 };
 use wire::{Instant, PublicKey};
 
@@ -95,8 +95,8 @@ impl Far {
                 FarOutput::Origin(output, _) => {
                     self.fetches.perform(now, host, output, &mut self.answers);
                 }
-                // No simulated client's request has content.
-                FarOutput::Content(..) | FarOutput::ContentEnd(..) => {}
+                // No simulated client's request has content, and none has a TCP flow other than of HTTP.
+                FarOutput::Content(..) | FarOutput::ContentEnd(..) | FarOutput::Dial(..) => {}
             }
         }
         drained
@@ -127,7 +127,7 @@ impl Far {
             host.abort(now, old.socket);
         }
         let from = host.addresses_of(id).map_or(IpAddr::from([0; 4]), |(_, it)| (*it.ip()).into());
-        self.engine.handle_input(now, FarInput::Connected(guest, from));
+        self.engine.handle_input(now, FarInput::Connected(guest, from, Reach::default()));
     }
 }
 

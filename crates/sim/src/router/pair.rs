@@ -166,8 +166,8 @@ impl Pair {
                         fetches.perform(now, host, OriginOutput::Grant(id, granted), inputs);
                     }
                 }
-                // That the far end answers is no trouble.
-                NearOutput::Notice(_) => {}
+                // That the far end answers is no trouble, and no TCP flow is opened.
+                NearOutput::Notice(_) | NearOutput::Tcp(..) | NearOutput::TcpEnd(..) => {}
             }
         }
         drained

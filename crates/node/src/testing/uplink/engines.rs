@@ -7,7 +7,7 @@ use crate::output::{Dial, Fetch, OriginOutput};
 use crate::testing::Hello;
 use crate::uplink::{
     Far, FarConfig, FarInput, FarOutput, Guest, MemoryUnits, Message, Near, NearConfig, NearInput,
-    NearOutput, PairKeys, Worker,
+    NearOutput, PairKeys, Reach, Worker,
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -67,7 +67,7 @@ fn record(end: &mut PairEnd, piece: &[u8]) -> Option<Bytes> {
 /// The answer to a hello, from an end that holds nothing.
 fn hello() -> Message {
     let nothing = HistoryState::default();
-    Message::Hello(Hello { out: nothing, within: nothing, fresh: [5; 16] })
+    Message::Hello(Hello { out: nothing, within: nothing, fresh: [5; 16], reach: Reach::default() })
 }
 
 fn against_far(bytes: &[u8]) {
@@ -83,7 +83,7 @@ fn against_far(bytes: &[u8]) {
         }
         assert!(matches!(end.poll(), Heard::Known(_)));
     }
-    far.handle_input(NOW, FarInput::Connected(guest, [192, 0, 2, 1].into()));
+    far.handle_input(NOW, FarInput::Connected(guest, [192, 0, 2, 1].into(), Reach::default()));
     drive_far(&mut far, &mut worker);
     let greeting = end.say(&[hello()], &[]);
     let records = pieces(bytes).map_while(|piece| record(&mut end, piece));

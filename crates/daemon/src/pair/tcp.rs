@@ -1,0 +1,122 @@
+//! A TCP connection whose bytes go by the pair: with a client at the gateway, with a server at the far end.
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use node::FetchError;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, split};
+use tokio::sync::Notify;
+
+/// Bytes that are read at one time at most.
+const READ_MAX: usize = 16 * 1024;
+/// Bytes that may wait for a connection's socket: the engine gives no more.
+pub const WAITING_MAX: u64 = 64 * 1024;
+
+/// What the engine has for a connection.
+#[derive(Default)]
+pub struct Inbox {
+    bytes: RefCell<VecDeque<Bytes>>,
+    end: Cell<Option<Result<(), FetchError>>>,
+    changed: Notify,
+    broken: Notify,
+}
+
+impl Inbox {
+    /// These bytes.
+    pub fn put(&self, bytes: Bytes) {
+        self.bytes.borrow_mut().push_back(bytes);
+        self.changed.notify_one();
+    }
+
+    /// No more. An error drops what waits, and breaks the connection off.
+    pub fn end(&self, result: Result<(), FetchError>) {
+        self.end.set(Some(result));
+        if result.is_err() {
+            self.bytes.borrow_mut().clear();
+            self.broken.notify_one();
+        }
+        self.changed.notify_one();
+    }
+
+    /// The next bytes, or how it ends.
+    async fn next(&self) -> Result<Bytes, Result<(), FetchError>> {
+        loop {
+            if let Some(bytes) = self.bytes.borrow_mut().pop_front() {
+                return Ok(bytes);
+            }
+            if let Some(end) = self.end.get() {
+                return Err(end);
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Waits until the engine breaks the connection off.
+    async fn broken(&self) {
+        while !matches!(self.end.get(), Some(Err(_))) {
+            self.broken.notified().await;
+        }
+    }
+}
+
+/// The engine, as a connection sees it.
+pub trait Engine {
+    /// How many bytes it takes of the connection, once it takes some; `None` if it wants no more.
+    async fn room(&self) -> Option<u64>;
+
+    /// The connection has said this.
+    fn heard(&self, bytes: Bytes);
+
+    /// It has said all, or is broken off.
+    fn ended(&self, result: Result<(), FetchError>);
+
+    /// It has taken this much of what the engine had for it.
+    fn took(&self, bytes: u64);
+}
+
+/// Carries bytes both ways until both sides have said all. Gives the connection back, and whether that was so;
+/// otherwise it is to be reset.
+pub async fn converse<S>(stream: S, inbox: &Inbox, engine: &impl Engine) -> (S, bool)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let (mut from, mut to) = split(stream);
+    let hear = async {
+        let mut buffer = BytesMut::new();
+        loop {
+            let Some(room) = engine.room().await else { return std::future::pending().await };
+            buffer.reserve(READ_MAX);
+            let mut part = (&mut buffer).limit(READ_MAX.min(room as usize));
+            match from.read_buf(&mut part).await {
+                Ok(0) => {
+                    engine.ended(Ok(()));
+                    return Ok(());
+                }
+                Ok(_) => engine.heard(buffer.split().freeze()),
+                Err(_) => return Err(()),
+            }
+        }
+    };
+    let say = async {
+        loop {
+            match inbox.next().await {
+                Ok(bytes) => {
+                    to.write_all(&bytes).await.map_err(drop)?;
+                    engine.took(bytes.len() as u64);
+                }
+                Err(Ok(())) => return to.shutdown().await.map_err(drop),
+                Err(Err(_)) => return Err(()),
+            }
+        }
+    };
+    let both = async { tokio::try_join!(hear, say).is_ok() };
+    let is_whole = tokio::select! {
+        is_whole = both => is_whole,
+        // Also while a side does not read.
+        () = inbox.broken() => false,
+    };
+    if !is_whole {
+        engine.ended(Err(FetchError::Truncated));
+    }
+    (from.unsplit(to), is_whole)
+}

@@ -1,0 +1,81 @@
+//! Clients' TCP connections that go by the pair: which may, and how their two directions end.
+
+use super::{Flow, Near, NearOutput};
+use crate::access::is_local;
+use crate::input::FetchError;
+use crate::uplink::messages::Message;
+use crate::uplink::tcp::{Dialled, Kind};
+use crate::uplink::{FLOWS_MAX, FlowId, TcpId, url_of_server};
+use std::net::{IpAddr, SocketAddr};
+use wire::Instant;
+
+/// TCP connections at most: they may last for days, and requests need flows, too.
+const TCP_MAX: usize = FLOWS_MAX * 3 / 4;
+
+/// Which directions of a connection have not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpFlow {
+    /// Both.
+    Open,
+    /// The client has said all.
+    Receiving,
+    /// The server has said all.
+    Sending,
+}
+
+impl Near {
+    /// Whether a client's TCP connection to this address may go by the pair now. Counts it if not.
+    pub fn may_dial(&mut self, to: SocketAddr) -> bool {
+        let reaches = self.reach().is_some_and(|reach| reach.covers(to.ip()));
+        let tcp = self.flows.values().filter(|flow| matches!(flow, Flow::Tcp(_))).count();
+        let has_room = tcp < TCP_MAX && self.flows.len() < FLOWS_MAX;
+        let may = reaches && has_room && !is_local(to.ip());
+        self.pair.report.tcp_flows_past += u64::from(!may);
+        may
+    }
+
+    pub(super) fn dial(&mut self, now: Instant, id: TcpId, to: SocketAddr, client: IpAddr) {
+        self.pair.report.tcp_flows += 1;
+        let client = self.client(client);
+        let id = FlowId::Tcp(id);
+        let number = id.number();
+        self.pair.receiver.open_tcp(number);
+        self.pair.sender.open(now, number, client, Kind::TCP, url_of_server(to));
+        self.pair.expect(now, Message::Dial(number, Dialled { to, client }));
+        self.flows.insert(id, Flow::Tcp(TcpFlow::Open));
+    }
+
+    /// The client has said all, or has broken the connection off.
+    pub(super) fn client_end(&mut self, id: TcpId, result: Result<(), FetchError>) {
+        let id = FlowId::Tcp(id);
+        let Some(Flow::Tcp(flow)) = self.flows.get_mut(&id) else { return };
+        match (*flow, result) {
+            (_, Err(_)) => {
+                self.flows.remove(&id);
+                self.pair.receiver.cancel(id.number());
+                // The far end must hear of it also after the server has said all.
+                self.pair.sender.finish(id.number(), result);
+            }
+            (TcpFlow::Open | TcpFlow::Receiving, Ok(())) => {
+                *flow = TcpFlow::Receiving;
+                self.pair.sender.finish(id.number(), Ok(()));
+            }
+            (TcpFlow::Sending, Ok(())) => {
+                self.flows.remove(&id);
+                self.pair.sender.finish(id.number(), Ok(()));
+            }
+        }
+    }
+
+    /// The server has said all, or has refused or reset the connection; the flow is out of the table.
+    pub(super) fn server_end(&mut self, id: TcpId, flow: TcpFlow, result: Result<(), FetchError>) {
+        match result {
+            Ok(()) if flow == TcpFlow::Open => {
+                self.flows.insert(FlowId::Tcp(id), Flow::Tcp(TcpFlow::Sending));
+            }
+            Ok(()) => {}
+            Err(_) => self.pair.sender.cancel(FlowId::Tcp(id).number()),
+        }
+        self.outputs.push_back(NearOutput::TcpEnd(id, result));
+    }
+}

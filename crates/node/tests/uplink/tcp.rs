@@ -1,0 +1,221 @@
+//! TCP flows of any kind by the pair.
+
+use crate::bytes::{noise, page};
+use crate::net::{CLOSED_PORT, Link, Net};
+use node::FetchError;
+use node::uplink::Reach;
+use std::time::Duration;
+
+const SERVER: &str = "198.51.100.7:5432";
+
+/// The bytes that a server says to a client that has dialled it.
+#[track_caller]
+fn says(net: &mut Net, bytes: &[u8]) -> u64 {
+    let before = net.crossed.0;
+    let (client, server) = net.call(SERVER);
+    net.server_says(server, bytes);
+    net.server_ends(server, Ok(()));
+    net.until(|net| net.clients[&client].end.is_some());
+    assert!(net.clients[&client].heard == bytes, "it came otherwise");
+    assert_eq!(net.clients[&client].end, Some(Ok(())));
+    net.client_ends(client, Ok(()));
+    net.until(|net| net.servers[&server].end.is_some());
+    net.crossed.0 - before
+}
+
+#[test]
+fn either_side_may_speak_first_and_each_ends_by_itself() {
+    let mut net = Net::up(Link::SLOW);
+    let (client, server) = net.call(SERVER);
+    net.server_says(server, b"220 ready\r\n");
+    net.until(|net| !net.clients[&client].heard.is_empty());
+    net.client_says(client, b"HELO\r\n");
+    net.until(|net| !net.servers[&server].heard.is_empty());
+    // Half of it is closed; the other half goes on.
+    net.client_ends(client, Ok(()));
+    net.until(|net| net.servers[&server].end.is_some());
+    net.server_says(server, b"bye");
+    net.server_ends(server, Ok(()));
+    net.until(|net| net.clients[&client].end.is_some());
+    let (client, server) = (&net.clients[&client], &net.servers[&server]);
+    assert_eq!((&client.heard[..], client.end), (&b"220 ready\r\nbye"[..], Some(Ok(()))));
+    assert_eq!((&server.heard[..], server.end), (&b"HELO\r\n"[..], Some(Ok(()))));
+}
+
+#[test]
+fn the_server_may_end_first() {
+    let mut net = Net::up(Link::FAST);
+    let (client, server) = net.call(SERVER);
+    net.server_ends(server, Ok(()));
+    net.until(|net| net.clients[&client].end.is_some());
+    net.client_says(client, b"more");
+    net.client_ends(client, Ok(()));
+    net.until(|net| net.servers[&server].end.is_some());
+    assert_eq!(net.servers[&server].heard, b"more");
+    assert_eq!(net.servers[&server].end, Some(Ok(())));
+}
+
+#[test]
+fn few_bytes_wait_no_longer_than_they_may() {
+    let mut net = Net::up(Link::SLOW);
+    let (client, server) = net.call(SERVER);
+    for length in [1, 100, 1000] {
+        let (asked, heard) = (net.now, net.servers[&server].heard.len() + length);
+        net.client_says(client, &vec![b'q'; length]);
+        net.until(|net| net.servers[&server].heard.len() >= heard);
+        let took = net.servers[&server].had(heard).since(asked);
+        // Of the answer's way: the link, and 6 ms.
+        let sent = Duration::from_secs_f64((length + 200) as f64 / 64_000.0);
+        let most = Duration::from_millis(100 + 6) + sent;
+        assert!(took <= most, "{length} bytes took {took:?}, more than {most:?}");
+        net.run_for(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn what_a_server_says_again_crosses_as_references() {
+    let mut net = Net::up(Link::FAST);
+    let dump = page(7, 60_000);
+    let first = says(&mut net, &dump);
+    let again = says(&mut net, &dump);
+    assert!(first > 40_000 && again < 2_000, "{first}, then {again}");
+    let mut changed = dump.clone();
+    changed.splice(200_000..200_000, *b"a row that is new");
+    let third = says(&mut net, &changed);
+    assert!(third < 3_000, "{third}");
+}
+
+#[test]
+fn answers_of_a_dialogue_that_come_again_cross_as_references() {
+    let mut net = Net::up(Link::FAST);
+    let blocks: Vec<_> = (0..20).map(|number| noise(100 + number, 6_000)).collect();
+    let mut crossed = Vec::new();
+    for _ in 0..2 {
+        let before = net.crossed.0;
+        let (client, server) = net.call(SERVER);
+        for block in &blocks {
+            let heard = net.clients[&client].heard.len() + block.len();
+            net.client_says(client, b"the next block");
+            net.until(|net| net.servers[&server].heard.ends_with(b"block"));
+            net.servers.get_mut(&server).unwrap().heard.clear();
+            net.server_says(server, block);
+            net.until(|net| net.clients[&client].heard.len() >= heard);
+        }
+        assert!(net.clients[&client].heard == blocks.concat());
+        crossed.push(net.crossed.0 - before);
+    }
+    assert!(crossed[0] > 120_000 && crossed[1] < 6_000, "{crossed:?}");
+}
+
+#[test]
+fn what_is_encrypted_is_neither_cut_nor_kept() {
+    let mut net = Net::up(Link::FAST);
+    let mut tls = b"\x16\x03\x03\x00\x7a".to_vec();
+    tls.extend(noise(3, 100_000));
+    for _ in 0..2 {
+        let crossed = says(&mut net, &tls);
+        // Nothing is kept, so it costs its size again; headers and encryption are below half a percent.
+        assert!((100_000..100_900).contains(&crossed), "{crossed}");
+    }
+    assert_eq!(net.far.report().sent_uncut, 2 * tls.len() as u64);
+}
+
+#[test]
+fn a_flow_that_does_not_shrink_is_not_cut_from_then_on() {
+    let mut net = Net::up(Link::FAST);
+    let video = noise(4, 2_000_000);
+    says(&mut net, &video);
+    let uncut = net.far.report().sent_uncut;
+    assert!((1_500_000..1_800_000).contains(&uncut), "{uncut}");
+    // What comes again is worth keeping: its beginning is known, so all of it is cut the second time.
+    let again = says(&mut net, &video);
+    assert!((1_500_000..1_800_000).contains(&again), "{again}");
+    let third = says(&mut net, &video);
+    assert!(third < 10_000, "{third}");
+}
+
+#[test]
+fn a_server_that_refuses_is_an_error() {
+    let mut net = Net::up(Link::FAST);
+    let client = net.dial(&format!("198.51.100.7:{CLOSED_PORT}"));
+    net.until(|net| net.clients[&client].end.is_some());
+    assert_eq!(net.clients[&client].end, Some(Err(FetchError::Unreachable)));
+}
+
+#[test]
+fn who_breaks_off_is_heard_of_at_the_other_side() {
+    let mut net = Net::up(Link::FAST);
+    for server_has_ended in [false, true] {
+        let (client, server) = net.call(SERVER);
+        if server_has_ended {
+            net.server_ends(server, Ok(()));
+            net.until(|net| net.clients[&client].end.is_some());
+        }
+        net.client_ends(client, Err(FetchError::Truncated));
+        net.until(|net| net.servers[&server].end.is_some());
+        assert_eq!(net.servers[&server].end, Some(Err(FetchError::Truncated)));
+    }
+    let (client, server) = net.call(SERVER);
+    net.server_ends(server, Err(FetchError::Truncated));
+    net.until(|net| net.clients[&client].end.is_some());
+    assert_eq!(net.clients[&client].end, Some(Err(FetchError::Truncated)));
+    net.run_for(Duration::from_secs(2));
+}
+
+#[test]
+fn a_silent_far_end_breaks_connections_off() {
+    let mut net = Net::up(Link::FAST);
+    let (client, _) = net.call(SERVER);
+    net.cut();
+    net.until(|net| net.clients[&client].end.is_some());
+    assert_eq!(net.clients[&client].end, Some(Err(FetchError::Truncated)));
+    assert!(!net.near.may_dial(SERVER.parse().unwrap()));
+    assert_eq!(net.near.reach(), None);
+}
+
+#[test]
+fn what_the_far_end_does_not_reach_goes_past_it() {
+    let mut net = Net::new(Link::FAST);
+    net.reach = Reach { v4: true, v6: false };
+    net.until(|net| net.near.is_up());
+    assert_eq!(net.near.reach(), Some(net.reach));
+    let mut may = |to: &str| net.near.may_dial(to.parse().unwrap());
+    assert!(may("198.51.100.7:25") && may("[::ffff:198.51.100.7]:25"));
+    for past in ["[2001:db8::1]:25", "192.168.1.1:25", "10.0.0.1:25", "[fd00::1]:25"] {
+        assert!(!may(past), "{past}");
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_holds_up_its_server_and_nobody_else() {
+    let mut net = Net::up(Link::FAST);
+    net.deaf.push(node::uplink::TcpId(1));
+    let (deaf, server) = net.call(SERVER);
+    net.server_says(server, &noise(5, 8_000_000));
+    net.run_for(Duration::from_secs(20));
+    let crossed = net.crossed.0;
+    assert!(net.clients[&deaf].heard.is_empty() && crossed < 2_000_000, "{crossed}");
+    let body = page(6, 40_000);
+    says(&mut net, &body);
+}
+
+#[test]
+fn short_flows_do_not_wait_for_a_long_one() {
+    let mut net = Net::up(Link { bytes_per_second: 125_000, delay: Duration::from_millis(500) });
+    let (_, server) = net.call(SERVER);
+    net.server_says(server, &noise(8, 4_000_000));
+    net.run_for(Duration::from_secs(3));
+    let begun = net.now;
+    let clients: Vec<_> =
+        (0..200).map(|number| net.dial(&format!("198.51.100.7:{}", 1000 + number))).collect();
+    net.until(|net| net.dialled.len() == 201);
+    let servers: Vec<_> = net.dialled[1..].iter().map(|(id, _)| *id).collect();
+    for (number, server) in servers.into_iter().enumerate() {
+        net.server_says(server, &noise(1000 + number as u64, 10_000));
+        net.server_ends(server, Ok(()));
+    }
+    net.until(|net| clients.iter().all(|client| net.clients[client].end.is_some()));
+    let took = net.now.since(begun);
+    // All of them are 2 MB: 16 s of the link, a round trip, and what was in the queue.
+    assert!(took < Duration::from_secs(18), "{took:?}");
+}
