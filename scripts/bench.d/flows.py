@@ -319,6 +319,12 @@ def check_banner(said, through):
         sys.exit(f"the origin saw {said.strip()!r} instead of {expected}: flows do not go {through}")
 
 
+def command_way(through):
+    """Ends well if flows take this way."""
+    with socket.create_connection((ORIGIN, FILES_PORT), timeout=10) as flow:
+        check_banner(flow.makefile("rb").readline().decode(), through)
+
+
 def document_steps(folder):
     """Small writes and reads, as of a file on a shared disk."""
     def step(age):

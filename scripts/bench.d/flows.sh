@@ -2,7 +2,7 @@
 # be sourced by scripts/bench.d/uplink.sh. scripts/bench uplink flows [--json FILE]; BENCH_ROUNDS (3): each with new daemons
 # and stores; BENCH_THROUGH ("direct pair"); BENCH_PARTS ("bytes delay many work");
 # BENCH_FLOWS_KBPS (8000) and BENCH_LINK_MS (200: round trip) for bytes and delay, BENCH_LINK_QUEUE (170 packets);
-# BENCH_NOISE_MB (256) and BENCH_TREE_SCALE (60): new bytes for processor time; BENCH_CONGESTION: as for the others.
+# BENCH_NOISE_MB (256) and BENCH_TREE_SCALE (60): new bytes for processor time; BENCH_CONGESTION and BENCH_MEMORY: as for the others.
 
 flows=$parts/flows.py
 origin_address=198.51.100.2
@@ -20,6 +20,8 @@ measure_flows() {
     link far up0 198.51.100.1 o up0 198.51.100.2
     ip -n client route add default via 10.78.0.1
     ip -n o route add default via 198.51.100.1
+    # A far end says that it reaches a family of addresses if it has a default route for it.
+    ip -n far route add default via 198.51.100.2
     in_far=(ip netns exec far) in_gateway=(ip netns exec gateway) in_client=(ip netns exec client)
     start_flow_origin
     note rounds="$rounds" congestion="$BENCH_CONGESTION" kbps="${BENCH_FLOWS_KBPS:-8000}" ms="${BENCH_LINK_MS:-200}"
@@ -30,9 +32,9 @@ measure_flows() {
             [[ "$part $through" != "work direct" ]] || continue
             for ((round = 1; round <= rounds; round++)); do
                 warn "$part, $through, round $round …"
-                "start_$through"
+                "begin_$through"
                 "flows_$part" "$through" "$round"
-                "stop_$through"
+                "end_$through"
             done
         done
     done
@@ -60,8 +62,15 @@ emulate() {
         die "the emulated link did not start: $(tail -n 3 "$work/slow_link.log")"
 }
 
-start_direct() { :; }
-stop_direct() { :; }
+begin_direct() { :; }
+end_direct() { :; }
+
+# The gateway intercepts flows once it knows what its far end reaches.
+begin_pair() {
+    start_pair
+    wait_for 20 "flows to go by the pair" flows way pair || die "flows do not go by the pair: $(tail -n 5 "$work/gateway.log")"
+}
+end_pair() { stop_pair; }
 
 # The gateway intercepts all that its clients send to other ports than those of TLS and the like; none is HTTP's.
 gateway_config='[intercept]
@@ -88,7 +97,7 @@ start_flow_origin() {
     for age in old new; do
         printf '[%s]\npath = %s\nread only = yes\n' "$age" "$work/content/$age"
     done >"$work/rsyncd.conf"
-    printf 'use chroot = no\nuid = %s\ngid = %s\n' "$(id -un)" "$(id -gn)" | cat - "$work/rsyncd.conf" >"$work/rsync.conf"
+    printf 'use chroot = no\nreverse lookup = no\nuid = %s\ngid = %s\n' "$(id -un)" "$(id -gn)" | cat - "$work/rsyncd.conf" >"$work/rsync.conf"
     start rsync ip netns exec o rsync --daemon --no-detach --config="$work/rsync.conf" --address="$origin_address"
     start git ip netns exec o git daemon --reuseaddr --export-all --base-path="$work/content/git" --listen="$origin_address"
     start files ip netns exec o python3 "$flows" serve "$work/content/files"

@@ -6,6 +6,7 @@
 # BENCH_LINK_KBPS (512), BENCH_LINK_MS (200: round trip), BENCH_LINK_QUEUE (40 packets), BENCH_LINK_LOSS (0);
 # BENCH_CONGESTION: TCP's congestion control on both sides of the link (the kernel's default).
 # The first run with corpora also runs zstd -19 over them, for about ten minutes; what it saves is kept beside each pair.
+# BENCH_MEMORY: the gateway's budget, if not the default.
 # BENCH_PARTS ("bytes work memory"): the tables on loopback; BENCH_BYTES_KBPS: only the table of bytes, over a link of this
 # rate (up to 10000), since the far end compresses as hard as the link leaves it time for.
 
@@ -175,7 +176,8 @@ start_gateway() {
     [[ -n $1 ]] || rm -rf "$work"/gateway.{store,control}
     say "$1" >"$work/gateway.toml"
     start gateway "${in_gateway[@]}" "$hearsay" run --config "$work/gateway.toml" --listen "127.0.0.1:$gateway_port" \
-        --store "$work/gateway.store" --store-size 8GiB --control "$work/gateway.control"
+        --store "$work/gateway.store" --store-size 8GiB --control "$work/gateway.control" \
+        ${BENCH_MEMORY:+--memory "$BENCH_MEMORY"}
     gateway_pid=$started
     wait_for 10 "the gateway" "$hearsay" status --control "$work/gateway.control" ||
         die "the gateway did not start: $(tail -n 5 "$work/gateway.log")"
