@@ -1,4 +1,4 @@
-"""Fetches the pairs of versions that `scripts/bench uplink` transfers: FOLDER. To be run by `scripts/setup corpora`.
+"""Fetches the pairs of versions that benchmarks transfer: FOLDER [NAME...]. To be run by `scripts/setup corpora`.
 
 Each pair becomes FOLDER/NAME with the files `old`, `new` and `about` (its kind, and which versions they are); pages
 are folders of files. A pair that is there already is left as it is, so that figures stay comparable. Packages
@@ -24,9 +24,12 @@ PAGES_MAX = 1200
 
 def main():
     folder = pathlib.Path(sys.argv[1])
+    names = sys.argv[2:] or list(PAIRS)
+    if unknown := [name for name in names if name not in PAIRS]:
+        sys.exit(f"corpora: unknown: {', '.join(unknown)}; there are {', '.join(PAIRS)}")
     folder.mkdir(parents=True, exist_ok=True)
-    missing = [name for name in PAIRS if not fetch_pair(folder, name)]
-    print(f"corpora: {shown(sum(size(folder / name) for name in PAIRS))} in {folder}")
+    missing = [name for name in names if not fetch_pair(folder, name)]
+    print(f"corpora: {shown(sum(size(folder / name) for name in names))} in {folder}")
     if missing:
         sys.exit(f"corpora: not to be had: {', '.join(missing)}")
 

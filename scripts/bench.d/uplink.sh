@@ -1,10 +1,12 @@
 # The uplink pair: a far end and a gateway that keep a common history. To be sourced by scripts/bench.
-# scripts/bench uplink [link] [--json FILE]: bytes, processor time and memory on loopback, or times over an emulated link.
+# scripts/bench uplink [link | flows] [--json FILE]: bytes, processor time and memory on loopback, or times over an emulated
+# link, or any TCP flow over one (flows.sh).
 # BENCH_ROUNDS (3; 5 with `link`): rounds, each with new daemons and stores; BENCH_PAIRS: names of pairs to transfer (all);
 # BENCH_NOISE_MB (256) of new bytes for processor time; BENCH_SMALL (40): answers of 2 KB.
 # BENCH_LINK_KBPS (512), BENCH_LINK_MS (200: round trip), BENCH_LINK_QUEUE (40 packets), BENCH_LINK_LOSS (0);
 # BENCH_CONGESTION: TCP's congestion control on both sides of the link (the kernel's default).
 # The first run with corpora also runs zstd -19 over them, for about ten minutes; what it saves is kept beside each pair.
+# BENCH_MEMORY: the gateway's budget, if not the default.
 # BENCH_PARTS ("bytes work memory"): the tables on loopback; BENCH_BYTES_KBPS: only the table of bytes, over a link of this
 # rate (up to 10000), since the far end compresses as hard as the link leaves it time for.
 
@@ -17,9 +19,9 @@ measure_uplink() {
     local json='' over=loopback
     while (($#)); do
         case $1 in
-        link) over=link ;;
+        link | flows) over=$1 ;;
         --json) json=${2:?--json needs a file} && shift ;;
-        *) die "usage: scripts/bench uplink [link] [--json FILE]" ;;
+        *) die "usage: scripts/bench uplink [link | flows] [--json FILE]" ;;
         esac
         shift
     done
@@ -28,6 +30,12 @@ measure_uplink() {
     results=$work/results.jsonl
     : >"$results"
     mkdir -p "$work/www"
+    if [[ $over == flows ]]; then
+        . "$parts/flows.sh"
+        measure_flows
+        python3 "$flows" table "$results" ${json:+"$json"}
+        return
+    fi
     "measure_$over"
     python3 "$helper" table "$over" "$results" ${json:+"$json"}
 }
@@ -157,7 +165,7 @@ start_pair() {
     far_pid=$started
     wait_for 10 "the far end" grep -q '^far-key = ' "$work/far.log" ||
         die "the far end did not start: $(tail -n 5 "$work/far.log")"
-    start_gateway "[uplink]
+    start_gateway "${gateway_config:-}[uplink]
 $(grep -E '^far(-key)? = ' "$work/far.log")"
     wait_for 20 "the pair to connect" helper connected ||
         die "the pair did not connect: $(tail -n 5 "$work/far.log" "$work/gateway.log")"
@@ -168,7 +176,8 @@ start_gateway() {
     [[ -n $1 ]] || rm -rf "$work"/gateway.{store,control}
     say "$1" >"$work/gateway.toml"
     start gateway "${in_gateway[@]}" "$hearsay" run --config "$work/gateway.toml" --listen "127.0.0.1:$gateway_port" \
-        --store "$work/gateway.store" --store-size 8GiB --control "$work/gateway.control"
+        --store "$work/gateway.store" --store-size 8GiB --control "$work/gateway.control" \
+        ${BENCH_MEMORY:+--memory "$BENCH_MEMORY"}
     gateway_pid=$started
     wait_for 10 "the gateway" "$hearsay" status --control "$work/gateway.control" ||
         die "the gateway did not start: $(tail -n 5 "$work/gateway.log")"

@@ -11,6 +11,8 @@
 //! has, or the bytes of the largest chunk that has no part which it has.
 
 mod analysis;
+#[cfg(test)]
+mod checks;
 mod counts;
 mod division;
 mod effective;
@@ -22,7 +24,7 @@ mod tests;
 
 pub use analysis::Analysis;
 pub use counts::Counts;
-pub use effective::{Disk, improvement};
+pub use effective::{Disk, Shedding, improvement};
 pub use names::Full;
 pub use scheme::{Kind, SMALLEST, Scheme, length};
 pub use streams::{StreamCounts, Streams};

@@ -45,28 +45,47 @@ pub struct Curve {
 impl Chart {
     /// The picture as a file of its own.
     pub fn svg(&self) -> String {
-        let points = || self.curves.iter().flat_map(|curve| &curve.points);
-        let x = Places::of(&stats::sorted(points().map(|(x, _)| *x)));
         // From zero, so that heights can be compared.
-        let high = points().map(|(_, it)| it.high()).fold(0.0, f64::max);
-        let y = Axis::from_zero(high);
+        let high = self.points().map(|(_, it)| it.high()).fold(0.0, f64::max);
+        self.over(&Axis::from_zero(high))
+    }
+
+    /// The same with a logarithmic vertical axis, if the values are far apart.
+    pub fn wide_svg(&self) -> String {
+        let means = self.points().map(|(_, it)| it.mean).filter(|it| it.is_finite());
+        self.over(&Axis::over(&stats::sorted(means)))
+    }
+
+    fn points(&self) -> impl Iterator<Item = &(f64, Mean)> {
+        self.curves.iter().flat_map(|curve| &curve.points)
+    }
+
+    fn over(&self, y: &Axis) -> String {
+        let x = Places::of(&stats::sorted(self.points().map(|(x, _)| *x)));
         let entry = |(at, it): (usize, &Curve)| legend::curve(at, &it.name);
         let entries: Vec<_> = self.curves.iter().enumerate().map(entry).collect();
         let room = Room { left: 8.0, top: PLOT.bottom + AXIS_HEIGHT, width: WIDTH - 16.0 };
         let (legend, legend_height) = legend::legend(&entries, room);
         let foot = room.top + legend_height;
-        let notes = coincide::notes(&self.places(&x, &y));
+        let notes = coincide::notes(&self.places(&x, y));
         let body = html! {
-            (upright(&y, &self.y))
+            (upright(y, &self.y))
             (flat(&x, &self.x))
             @for (at, curve) in self.curves.iter().enumerate() {
-                (line(at, self.curves.len(), curve, &x, &y))
+                (line(at, self.shift(at), curve, &x, y))
             }
             (legend)
             (coincide::rows(&notes, (8.0, foot), WIDTH - 16.0))
         };
         let height = foot + coincide::ROW * notes.len() as f64 + 4.0;
         picture::svg(WIDTH, height, &self.label, &body)
+    }
+
+    /// How far a curve is moved. Without intervals there is nothing to keep apart.
+    fn shift(&self, at: usize) -> f64 {
+        let has_intervals = self.points().any(|(_, it)| it.interval.is_some());
+        let from_the_middle = at as f64 - (self.curves.len() as f64 - 1.0) / 2.0;
+        if has_intervals { from_the_middle * APART } else { 0.0 }
     }
 
     /// The points of each curve, before curves are moved apart.
@@ -113,10 +132,13 @@ fn y_of(axis: &Axis, value: f64) -> f64 {
 fn upright(axis: &Axis, title: &str) -> Markup {
     html! {
         text x="8" y="16" { (text::clean(title)) }
-        @for (at, &tick) in axis.ticks.iter().enumerate() {
+        // A logarithmic axis need not begin with a tick.
+        path class="axis" d=(format!("M{} {}H{}", PLOT.left, PLOT.bottom, PLOT.right)) {}
+        @for &tick in &axis.ticks {
             @let y = y_of(axis, tick);
-            path class=(if at == 0 { "axis" } else { "grid" })
-                d=(format!("M{} {y}H{}", PLOT.left, PLOT.right)) {}
+            @if y < PLOT.bottom {
+                path class="grid" d=(format!("M{} {y}H{}", PLOT.left, PLOT.right)) {}
+            }
             text class="end" x=(PLOT.left - 7.0) y=(px(y + 4.0)) { (text::tick(tick)) }
         }
     }
@@ -133,8 +155,7 @@ fn flat(places: &Places, title: &str) -> Markup {
     }
 }
 
-fn line(at: usize, count: usize, curve: &Curve, places: &Places, axis: &Axis) -> Markup {
-    let shift = (at as f64 - (count as f64 - 1.0) / 2.0) * APART;
+fn line(at: usize, shift: f64, curve: &Curve, places: &Places, axis: &Axis) -> Markup {
     let known = || curve.points.iter().filter(|(_, it)| it.mean.is_finite());
     let place = |(x, it): &(f64, Mean)| (px(places.x(*x) + shift), y_of(axis, it.mean));
     let path: Vec<_> = known().map(place).map(|(x, y)| format!("{x} {y}")).collect();
@@ -183,6 +204,34 @@ mod tests {
         assert!(svg.contains("a&lt;b") && !svg.contains("a<b") && !svg.contains("NaN"));
         assert!(svg.contains(">25<") || svg.contains(">20<"), "the axis reaches the values");
         assert!(Chart { curves: Vec::new(), ..chart }.svg().contains("hops"));
+    }
+
+    #[test]
+    fn curves_without_intervals_stand_where_their_values_are() {
+        let curve = |mean| Curve {
+            name: format!("{mean}"),
+            points: [1.0, 2.0].map(|x| (x, Mean { mean, interval: None })).into(),
+        };
+        let chart = Chart {
+            label: "times".to_owned(),
+            x: "link".to_owned(),
+            y: "times".to_owned(),
+            curves: [0.1, 1.0, 10.0].map(curve).into(),
+        };
+        // Only curves have lines from point to point; the heights of the three at their left ends.
+        let heights = |svg: &str| -> Vec<f64> {
+            let paths = svg.split(" d=\"M").filter_map(|it| it.split('"').next()?.split_once('L'));
+            let starts = paths.filter_map(|(start, _)| start.split_once(' '));
+            let left = px(PLOT.left + MARGIN).to_string();
+            starts.filter(|(x, _)| *x == left).filter_map(|(_, y)| y.parse().ok()).collect()
+        };
+        let [wide, linear] = [chart.wide_svg(), chart.svg()].map(|it| heights(&it));
+        let apart = |it: &[f64]| [it[0] - it[1], it[1] - it[2]];
+        assert_eq!((wide.len(), linear.len()), (3, 3));
+        let [low, high] = apart(&wide);
+        assert!((low - high).abs() < 0.3 && low > 50.0, "{wide:?}");
+        let [low, high] = apart(&linear);
+        assert!((high - 10.0 * low).abs() < 2.0, "{linear:?}");
     }
 
     #[test]

@@ -3,7 +3,13 @@
 
 use crate::{none, read, root};
 
-const PAGES: [&str; 3] = ["docs/performance.md", "docs/reproduction.md", "docs/searches.md"];
+const PAGES: [&str; 5] = [
+    "docs/flows.md",
+    "docs/performance.md",
+    "docs/redundancy.md",
+    "docs/reproduction.md",
+    "docs/searches.md",
+];
 
 /// The largest number of words on a page, tables included.
 const WORDS_MAX: usize = 2_000;

@@ -14,6 +14,8 @@ const ENTRY_LEN: u64 = NAME_LEN + 8 + 4;
 /// Chunks of about one length that are read from the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
+    /// The number of chunks.
+    pub chunks: u64,
     /// Their bytes.
     pub bytes: u64,
     /// Disk operations for them.
@@ -52,6 +54,7 @@ impl Counts {
         }
         self.saved_by_level[level] += u64::from(length);
         let reads = self.reads.entry(rounded(length)).or_default();
+        reads.chunks += 1;
         reads.bytes += u64::from(length);
         reads.operations += operations;
     }
@@ -111,6 +114,7 @@ impl AddAssign<&Self> for Counts {
         self.saved_by_level.iter_mut().zip(&other.saved_by_level).for_each(|(sum, it)| *sum += it);
         for (&length, it) in &other.reads {
             let reads = self.reads.entry(length).or_default();
+            reads.chunks += it.chunks;
             reads.bytes += it.bytes;
             reads.operations += it.operations;
         }

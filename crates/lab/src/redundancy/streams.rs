@@ -1,8 +1,8 @@
 //! TCP segments of a capture, in any order and repeated, joined to streams, each direction of a connection by itself.
 //!
 //! *What it never does:* guess bytes. Where bytes were not captured, the stream ends and another begins behind the gap.
-//! *Bounded:* [`LIVE_MAX`] streams under way, [`FLOWS_MAX`] connections that are remembered, [`AHEAD_MAX`] bytes that
-//! wait behind a gap of one of them.
+//! *Bounded:* [`LIVE_MAX`] streams under way, [`FLOWS_MAX`] connections that are remembered, [`AHEAD_MAX`] bytes of memory
+//! for what waits behind a gap of one of them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,8 +18,11 @@ const LIVE_MAX: usize = 256;
 /// Directions of connections that are remembered, so that repeated segments count once.
 const FLOWS_MAX: usize = 1 << 16;
 
-/// Bytes of a flow that wait for those before them; beyond that, those before are taken as not captured.
+/// Memory of a flow's segments that wait for those before them; beyond that, those before are taken as not captured.
 const AHEAD_MAX: usize = 256 << 10;
+
+/// What a segment that waits takes besides its bytes, so that many short ones do not take more than a few long ones.
+const SEGMENT_COST: usize = 96;
 
 /// A sequence number further than this from the expected one belongs to another connection.
 const NEAR: i64 = 16 << 20;
@@ -56,7 +59,8 @@ struct Flow {
     position: u64,
     /// Segments behind a gap, by position.
     ahead: BTreeMap<u64, Vec<u8>>,
-    ahead_bytes: usize,
+    /// The memory of these.
+    ahead_cost: usize,
     stream: Option<Stream>,
     /// The number of the last segment.
     age: u64,
@@ -106,6 +110,12 @@ impl Streams {
         Ok(self.counts)
     }
 
+    /// Segments that wait behind gaps.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.flows.values().map(|it| it.ahead.len()).sum()
+    }
+
     fn note_age(&mut self, key: Key) {
         let Some(flow) = self.flows.get_mut(&key) else { return };
         self.by_age.remove(&flow.age);
@@ -131,8 +141,14 @@ impl Streams {
                 flow.end(analysis, &mut self.counts)?;
             }
         }
+        debug_assert_eq!(self.flows.len(), self.by_age.len());
         Ok(())
     }
+}
+
+/// The memory of bytes that wait.
+fn cost(bytes: &[u8]) -> usize {
+    SEGMENT_COST + bytes.len()
 }
 
 impl Flow {
@@ -158,9 +174,10 @@ impl Flow {
             self.skip(analysis, end + segment.missing as u64, counts)?;
             self.advance(analysis, counts)?;
         }
-        while self.ahead_bytes > AHEAD_MAX {
+        while self.ahead_cost > AHEAD_MAX {
             self.skip_gap(analysis, counts)?;
         }
+        debug_assert_eq!(self.ahead_cost, self.ahead.values().map(|it| cost(it)).sum::<usize>());
         Ok(())
     }
 
@@ -170,9 +187,9 @@ impl Flow {
         let (start, payload) = (start + old, &payload[old as usize..]);
         let is_longer = self.ahead.get(&start).is_none_or(|it| it.len() < payload.len());
         if !payload.is_empty() && is_longer {
-            self.ahead_bytes += payload.len();
+            self.ahead_cost += cost(payload);
             let before = self.ahead.insert(start, payload.to_vec());
-            self.ahead_bytes -= before.map_or(0, |it| it.len());
+            self.ahead_cost -= before.map_or(0, |it| cost(&it));
         }
     }
 
@@ -180,7 +197,7 @@ impl Flow {
     fn advance(&mut self, analysis: &mut Analysis, counts: &mut StreamCounts) -> Result<(), Full> {
         while let Some(entry) = self.ahead.first_entry().filter(|it| *it.key() <= self.position) {
             let (start, bytes) = entry.remove_entry();
-            self.ahead_bytes -= bytes.len();
+            self.ahead_cost -= cost(&bytes);
             let old = (self.position - start).min(bytes.len() as u64);
             let new = &bytes[old as usize..];
             if new.is_empty() {

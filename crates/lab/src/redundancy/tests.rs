@@ -281,19 +281,27 @@ fn effective_bandwidth_by_hand() {
     counts.hit(0, 8192, 1);
     counts.hit(1, 1024, 1);
     // 10,784 bytes and two names: 0.10824 s at 100 kB/s, while the disk takes 0.029216 s.
-    let slow = improvement(&counts, 8e5, disk, true).expect("bytes");
+    let slow = improvement(&counts, 8e5, disk, Shedding::Chunks).expect("bytes");
     assert!((slow - 0.2 / 0.10824).abs() < 1e-9, "{slow}");
-    assert_eq!(Some(slow), improvement(&counts, 8e5, disk, false));
+    assert_eq!(Some(slow), improvement(&counts, 8e5, disk, Shedding::None));
     // At 10 MB/s the disk is the slower one: 0.029216 s, or both together less.
-    let bare = improvement(&counts, 8e7, disk, false).expect("bytes");
+    let bare = improvement(&counts, 8e7, disk, Shedding::None).expect("bytes");
     assert!((bare - 0.002 / 0.029216).abs() < 1e-9, "{bare}");
     // At worst all content crosses as bytes, and all names with it.
     let worst = 20_000.0 / (20_000.0 + 2.0 * 20.0);
     for link in [1e6, 1e7, 1e8, 1e9, 1e12] {
-        let [sheds, not] = [true, false].map(|it| improvement(&counts, link, disk, it));
+        let [sheds, not] =
+            [Shedding::Chunks, Shedding::None].map(|it| improvement(&counts, link, disk, it));
         assert!(sheds >= not && sheds >= Some(worst - 1e-9), "{link}: {sheds:?} {not:?}");
     }
-    assert_eq!(improvement(&Counts::default(), 1e6, disk, true), None);
+    // Without the names of what is shed, content is never slower than over the bare link.
+    for link in [1e6, 1e7, 1e8, 1e9, 1e12] {
+        let bare = improvement(&counts, link, disk, Shedding::ChunksAndNames);
+        assert!(
+            bare >= Some(1.0 - 1e-9) && bare >= improvement(&counts, link, disk, Shedding::Chunks)
+        );
+    }
+    assert_eq!(improvement(&Counts::default(), 1e6, disk, Shedding::Chunks), None);
 }
 
 /// Segments of a stream from a sequence number on, of up to 1448 bytes, the last with FIN.
@@ -401,4 +409,44 @@ fn any_segments_are_taken_and_no_byte_twice() {
     let (counts, found) = joined(segments);
     assert!(found.iter().all(|it| it.bytes <= sent && it.bytes > 0));
     assert!(counts.streams > 700, "{counts:?}");
+}
+
+#[test]
+fn segments_of_the_fuzz_corpus_and_drawn_ones_join_to_what_was_captured() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/streams");
+    let files: Vec<_> = std::fs::read_dir(corpus).expect("the corpus").collect();
+    assert!(files.len() >= 5, "{} files", files.len());
+    for file in files {
+        checks::streams(&std::fs::read(file.expect("a file").path()).expect("its bytes"));
+    }
+    let mut random = Random(12);
+    for records in [1, 2, 5, 20, 100, 300, 2000] {
+        checks::streams(&random.bytes(8 * records));
+    }
+}
+
+#[test]
+fn many_short_segments_behind_a_gap_take_little_memory() {
+    let content = [7; 1];
+    let [from, to] = [1, 2].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
+    let segment = |seq| Segment {
+        from,
+        to,
+        seq,
+        ack: None,
+        syn: false,
+        fin: false,
+        rst: false,
+        payload: &content,
+        missing: 0,
+    };
+    // Every second byte of what follows the first one: each waits, until the gaps are given up.
+    let segments = (0..20_000).map(|at| segment(2 * at));
+    let (mut analysis, mut streams) = (Analysis::new(1024, 1 << 30), Streams::default());
+    let mut waiting = 0;
+    for segment in segments {
+        streams.handle_segment(&mut analysis, &segment).expect("room");
+        waiting = waiting.max(streams.waiting());
+    }
+    assert!(waiting > 1000 && waiting < 5000, "{waiting} segments wait");
 }

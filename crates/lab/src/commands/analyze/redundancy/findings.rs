@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::redundancy::{Counts, Disk, Kind, Scheme, StreamCounts, improvement};
+use crate::redundancy::{Counts, Disk, Kind, Scheme, Shedding, StreamCounts, improvement};
 
 /// Name of the schema of [`Findings`] with its provenance.
 pub const SCHEMA: &str = "hearsay/redundancy/1";
@@ -102,6 +102,8 @@ pub struct Effective {
     pub shedding: Option<f64>,
     /// Without: all hits are read from the disk.
     pub not_shedding: Option<f64>,
+    /// With load shedding, if neither misses nor what is shed cost a name.
+    pub shedding_without_names: Option<f64>,
 }
 
 impl Findings {
@@ -150,8 +152,13 @@ impl Found {
             saved as f64 / sum.bytes.max(1) as f64
         };
         let effective = |link_mbps: f64| {
-            let at = |sheds| improvement(&sum, link_mbps * 1e6, disk, sheds);
-            Effective { link_mbps, shedding: at(true), not_shedding: at(false) }
+            let at = |shedding| improvement(&sum, link_mbps * 1e6, disk, shedding);
+            Effective {
+                link_mbps,
+                shedding: at(Shedding::Chunks),
+                not_shedding: at(Shedding::None),
+                shedding_without_names: at(Shedding::ChunksAndNames),
+            }
         };
         let all = || warm.iter().chain(counted);
         Self {

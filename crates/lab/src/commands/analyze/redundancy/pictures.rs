@@ -11,17 +11,24 @@ use crate::redundancy::{Kind, length};
 /// Names of files and their pictures.
 pub fn all(findings: &Findings) -> Vec<(&'static str, String)> {
     let families = families(findings);
-    let over = |y: &str, value: fn(&Found) -> Option<f64>| by_smallest(&families, y, value).svg();
+    // The kinds of MRC differ in what is stored and read, and not in what crosses.
+    let mut crossing = families.clone();
+    crossing.retain(|(_, members)| members.iter().all(|it| it.is_src() || it.has_own_hits()));
+    let savings = |y, value| by_smallest(&crossing, y, value).svg();
+    let costs = |y, value| by_smallest(&families, y, value).wide_svg();
     vec![
-        ("savings-ideal.svg", over("ideal savings, %", |it| it.ideal_savings.map(|it| 100.0 * it))),
-        ("savings-real.svg", over("real savings, %", |it| it.real_savings.map(|it| 100.0 * it))),
+        (
+            "savings-ideal.svg",
+            savings("ideal savings, %", |it| it.ideal_savings.map(|it| 100.0 * it)),
+        ),
+        ("savings-real.svg", savings("real savings, %", |it| it.real_savings.map(|it| 100.0 * it))),
         (
             "disk-operations.svg",
-            over("disk operations, thousands", |it| Some(it.disk_operations as f64 / 1e3)),
+            costs("disk operations, thousands", |it| Some(it.disk_operations as f64 / 1e3)),
         ),
         (
             "index-memory.svg",
-            over("memory of used entries, MiB", |it| {
+            costs("memory of used entries, MiB", |it| {
                 Some(it.index_bytes as f64 / f64::from(1 << 20))
             }),
         ),
@@ -90,30 +97,42 @@ fn levels(findings: &Findings) -> String {
     .svg()
 }
 
-/// Figure 10: SRC of some sizes, all trees but MRC-Large, ours, and MRC of degree 2 without load shedding.
+/// The schemes of figure 10: kind, degree, and the average length of the smallest chunks. There are nine colours, and one is
+/// for MRC without load shedding.
+const SHOWN: [(Kind, Option<u32>, u32); 8] = [
+    (Kind::Src, None, 32),
+    (Kind::Src, None, 1024),
+    (Kind::Src, None, 8192),
+    (Kind::Src, None, 65_536),
+    (Kind::Mrc, Some(2), 32),
+    (Kind::Mrc, Some(2), 1024),
+    (Kind::Mrc, Some(8), 128),
+    (Kind::Ours, None, 128),
+];
+
+/// Where nothing is shed, bandwidth falls as the link gets faster than the disk; what is below is not drawn.
+const LOWEST: f64 = 0.1;
+
+/// Figure 10: SRC, MRC and ours, and MRC of degree 2 without load shedding.
 fn effective(findings: &Findings) -> String {
-    let curve = |name: String, it: &Found, sheds: bool| {
-        let value = |it: &Effective| if sheds { it.shedding } else { it.not_shedding };
-        Curve {
-            name,
-            points: it.effective.iter().map(|it| (it.link_mbps, mean(value(it)))).collect(),
-        }
+    let curve = |name: String, it: &Found, value: fn(&Effective) -> Option<f64>| {
+        let drawn = it.effective.iter().filter(|it| value(it).is_some_and(|it| it >= LOWEST));
+        Curve { name, points: drawn.map(|it| (it.link_mbps, mean(value(it)))).collect() }
     };
-    let is_shown =
-        |it: &&Found| !it.is_src() || [32, 256, 1024, 8192, 65_536].contains(&it.smallest());
-    let shown = || findings.deepest().filter(is_shown).filter(|it| it.kind != Kind::MrcLarge);
-    let mut curves: Vec<_> = shown()
-        .map(|it| curve(format!("{}, {}", it.family, length(it.smallest())), it, true))
-        .collect();
-    let bare = findings.deepest().filter(|it| it.kind == Kind::Mrc && it.degree == Some(2));
-    curves.extend(bare.map(|it| curve(format!("{}, nothing shed", it.family), it, false)));
+    let name = |it: &Found| format!("{}, {}", it.family, length(it.smallest()));
+    let is_shown = |it: &&Found| SHOWN.contains(&(it.kind, it.degree, it.smallest()));
+    let shown = findings.schemes.iter().filter(is_shown);
+    let mut curves: Vec<_> = shown.map(|it| curve(name(it), it, |it| it.shedding)).collect();
+    let bare = findings.deepest().find(|it| it.kind == Kind::Mrc && it.degree == Some(2));
+    let nothing_shed = |it| curve(format!("{}, nothing shed", name(it)), it, |it| it.not_shedding);
+    curves.extend(bare.map(nothing_shed));
     Chart {
         label: "Effective bandwidth over the speed of the link".to_owned(),
         x: "link, Mbit/s".to_owned(),
         y: "effective bandwidth, multiple of the link's".to_owned(),
         curves,
     }
-    .svg()
+    .wide_svg()
 }
 
 fn mean(value: Option<f64>) -> Mean {
