@@ -109,6 +109,14 @@ impl Acceptor {
     /// until there is room.
     fn admit(&self, stream: TcpStream, client: SocketAddr) -> bool {
         let network = network(&stream, client);
+        if self.is_flow(&stream) {
+            // Its client could not try again elsewhere. When there are many, they are not intercepted any more.
+            let permit = self.driver.limit().take(network);
+            // At once: a connection that has no head yet may be closed to make room.
+            permit.flow();
+            self.receive(stream, client, permit);
+            return true;
+        }
         match self.driver.limit().arrive(network) {
             Ok(permit) => self.receive(stream, client, permit),
             Err(Refused::Share) => {
@@ -129,6 +137,12 @@ impl Acceptor {
             },
         }
         true
+    }
+
+    /// Whether it may be of any protocol.
+    fn is_flow(&self, stream: &TcpStream) -> bool {
+        let dialled = || stream.local_addr().is_ok_and(|to| self.driver.is_flow(to.port()));
+        self.kind == ListenerKind::Transparent && dialled()
     }
 
     fn turn_away(&self, stream: TcpStream, why: Refused) {
@@ -205,7 +219,6 @@ async fn intercepted(
         return;
     }
     if driver.is_flow(dialled.port()) {
-        permit.tunnel();
         tokio::select! {
             () = carry(driver, stream, client, dialled) => {}
             () = permit.closed() => {}

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// The pause after a failed accept, for instance when file descriptors run out.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -33,6 +33,8 @@ pub struct ConnectionLimit {
     is_finishing: Cell<bool>,
     passed: Cell<u64>,
     refused: Cell<u64>,
+    /// Half of the room is taken: connections that need not come by the daemon are not intercepted.
+    is_crowded: watch::Sender<bool>,
 }
 
 /// Orders to the task that serves a connection.
@@ -76,6 +78,7 @@ impl ConnectionLimit {
             is_finishing: Cell::new(false),
             passed: Cell::new(0),
             refused: Cell::new(0),
+            is_crowded: watch::Sender::new(false),
         })
     }
 
@@ -116,6 +119,10 @@ impl ConnectionLimit {
         loop {
             tokio::time::sleep(SWEEP_EVERY).await;
             self.with(Admission::sweep);
+            // Seldom, since the rules of interception follow it.
+            if self.admission.borrow().is_at_ease() {
+                self.is_crowded.send_if_modified(std::mem::take);
+            }
         }
     }
 
@@ -128,6 +135,11 @@ impl ConnectionLimit {
     /// Counts a 503 for lack of room.
     pub fn count_refused(&self) {
         self.refused.set(self.refused.get() + 1);
+    }
+
+    /// Whether half of the room is taken; tells of changes.
+    pub fn is_crowded(&self) -> watch::Receiver<bool> {
+        self.is_crowded.subscribe()
     }
 
     /// How many connections are open.
@@ -154,6 +166,9 @@ impl ConnectionLimit {
     fn with<T>(&self, what: impl FnOnce(&mut Admission, wire::Instant) -> T) -> T {
         let mut admission = self.admission.borrow_mut();
         let outcome = what(&mut admission, self.clock.now());
+        if admission.is_crowded() {
+            self.is_crowded.send_if_modified(|told| !std::mem::replace(told, true));
+        }
         while let Some((slot, why)) = admission.poll_closed() {
             tracing::debug!(?why, "a client's connection is closed");
             if let Some(told) = self.told.borrow().get(&slot) {
@@ -209,6 +224,11 @@ impl Permit {
     /// From here on the connection is a tunnel.
     pub fn tunnel(&self) {
         self.limit.with(|it, now| it.tunnel(now, self.slot));
+    }
+
+    /// The connection may be of any protocol, and either side may speak first.
+    pub fn flow(&self) {
+        self.limit.with(|it, now| it.flow(now, self.slot));
     }
 
     /// To be called after each poll of the connection. The poll may have sent the last bytes of a

@@ -269,6 +269,12 @@ impl Driver {
         *self.0.flow_ports.borrow_mut() = ports;
     }
 
+    /// The families whose connections are to go by the far end now: those that it reaches, while there is room.
+    pub fn reaches(&self) -> node::uplink::Reach {
+        let reach = self.pair().and_then(|pair| *pair.reach().borrow());
+        reach.filter(|_| !*self.limit().is_crowded().borrow()).unwrap_or_default()
+    }
+
     /// Whether an intercepted connection to this port may be of any protocol.
     pub fn is_flow(&self, port: u16) -> bool {
         self.0.flow_ports.borrow().has(port)

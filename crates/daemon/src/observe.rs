@@ -184,8 +184,7 @@ impl Observer {
     /// What is intercepted now for the uplink's pair.
     fn flows(&self, config: &Config) -> Option<Flows> {
         let flows = config.rules()?.flows?;
-        let reach = self.driver.pair().and_then(|pair| *pair.reach().borrow());
-        Some(Flows { reach: reach.unwrap_or_default(), ..flows })
+        Some(Flows { reach: self.driver.reaches(), ..flows })
     }
 }
 

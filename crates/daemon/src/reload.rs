@@ -14,7 +14,7 @@ use crate::uplink::{Feed as _, Uplink};
 use host::egress::Egress;
 use host::helper::HelperError;
 use node::Input;
-use node::uplink::{NearInput, Reach};
+use node::uplink::NearInput;
 use std::rc::Rc;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
@@ -148,10 +148,12 @@ impl Reload {
     /// returns.
     pub async fn heed(&mut self, mut hangup: Signal, mut egress: Egress) {
         let mut reach = self.driver.pair().map(Uplink::reach);
+        let mut is_crowded = self.driver.pair().map(|_| self.driver.limit().is_crowded());
         loop {
             tokio::select! {
                 Some(()) = hangup.recv() => self.reload(),
                 () = changed(&mut reach) => self.transparent.change(&self.held),
+                () = changed(&mut is_crowded) => self.transparent.change(&self.held),
                 () = egress.changed() => {
                     self.driver.pool().clear();
                     self.transparent.change(&self.held);
@@ -197,10 +199,10 @@ impl Reload {
     }
 }
 
-/// Waits until what the far end reaches changes; never returns if there is none.
-async fn changed(reach: &mut Option<watch::Receiver<Option<Reach>>>) {
-    let changed = match reach {
-        Some(reach) => reach.changed().await.is_ok(),
+/// Waits until this changes; never returns without it.
+async fn changed<T>(watched: &mut Option<watch::Receiver<T>>) {
+    let changed = match watched {
+        Some(watched) => watched.changed().await.is_ok(),
         None => false,
     };
     if !changed {

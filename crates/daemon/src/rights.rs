@@ -95,12 +95,20 @@ pub async fn say_end(helper: Helper) {
 
 /// Runs as the helper until the daemon has ended.
 pub fn serve(given: &Given) -> Result<(), Failure> {
-    let mut is_first = true;
+    let mut first: Option<Config> = None;
     let read = || {
         let config = Config::load(given.file.as_deref(), &given.overrides);
-        if let (true, Ok(config)) = (std::mem::take(&mut is_first), &config) {
-            make_control_dir(config);
-        }
+        let config = config.map(|mut config| {
+            let first = first.get_or_insert_with(|| {
+                make_control_dir(&config);
+                config.clone()
+            });
+            // What the daemon takes up only when it starts: the rules must not go before.
+            config.uplink.clone_from(&first.uplink);
+            config.mesh.interfaces.clone_from(&first.mesh.interfaces);
+            config.mesh.port = first.mesh.port;
+            config
+        });
         config.map(|it| charge(&it)).map_err(|error| {
             let problems: Vec<_> = error.problems.iter().map(ToString::to_string).collect();
             problems.join("; ")

@@ -112,8 +112,7 @@ impl Transparent {
     /// What the helper makes of the configuration, which it reads itself.
     fn rules(&self, config: &Config) -> Option<Rules> {
         self.driver.set_flow_ports(config.intercept.flows.clone());
-        let reach = self.driver.pair().and_then(|pair| *pair.reach().borrow());
-        let moment = moment(self.egress.interfaces(), reach.unwrap_or_default());
+        let moment = moment(self.egress.interfaces(), self.driver.reaches());
         Some(config.rules()?.at(&moment))
     }
 

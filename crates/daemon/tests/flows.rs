@@ -234,3 +234,33 @@ fn a_server_inside_the_site_and_older_connections_are_left_alone() {
         assert_eq!(take(&mut caller, 5), b"hello");
     });
 }
+
+#[test]
+fn without_room_connections_go_straight_to_their_servers_and_none_is_refused() {
+    network::inside(
+        "without_room_connections_go_straight_to_their_servers_and_none_is_refused",
+        || {
+            let site = Site::up_with("memory = \"4MiB\"", "ports = \"all\"");
+            let (_server, seen) = server(|visit| {
+                visit.send("ready");
+                visit.wait_for_end();
+            });
+            let mut clients = Vec::new();
+            let mut ask = |count: usize| -> Vec<String> {
+                let mut new: Vec<_> = (0..count).map(|_| dial(SERVERS[0])).collect();
+                let ready = new.iter_mut().all(|client| take(client, 5) == b"ready");
+                assert!(ready);
+                clients.append(&mut new);
+                let from = || seen.recv_timeout(TIMEOUT).expect("it was dialled").to_string();
+                (0..count).map(|_| from()).collect()
+            };
+            // More at once than there is room for: all are served.
+            ask(150);
+            site.wait_for_rules(2);
+            assert!(ask(50).iter().all(|from| from == "10.1.0.2"), "the clients themselves");
+            drop(clients);
+            // Once they have ended there is room again.
+            site.wait_for_rules(4);
+        },
+    );
+}

@@ -225,7 +225,7 @@ impl Page {
                 (true, true) => "IPv4 and IPv6",
                 (true, false) => "IPv4",
                 (false, true) => "IPv6",
-                (false, false) => "nothing now: it does not answer",
+                (false, false) => "nothing now: it does not answer, or there is no room",
             };
             let what = format!("{} port {}", flows.interfaces.join(" "), flows.ports);
             self.row("", &[what, format!("for the far end, which reaches {families}")]);

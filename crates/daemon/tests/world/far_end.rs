@@ -74,12 +74,17 @@ pub struct Site {
 impl Site {
     /// Starts both. Outside the site are, on the origin's machine, 198.51.100.7 and 2001:db8:5::7.
     pub fn start(intercept: &str) -> Self {
+        Self::start_with("", intercept)
+    }
+
+    /// The same, with settings outside of tables.
+    fn start_with(settings: &str, intercept: &str) -> Self {
         sh("ip -n origin addr add 198.51.100.7/32 dev lo
             ip -n origin addr add 2001:db8:5::7/128 dev lo nodad");
         let world = World::new();
         let far = FarEnd::start(&world, &key_of_gateway(&world));
         let text = format!(
-            "listen = [\"127.0.0.1:0\"]\n[intercept]\ninterfaces = [\"lan0\"]\n{intercept}\n{}",
+            "listen = [\"127.0.0.1:0\"]\n{settings}\n[intercept]\ninterfaces = [\"lan0\"]\n{intercept}\n{}",
             far.lines
         );
         let file = world.write("hearsay.toml", text.as_bytes());
@@ -89,7 +94,12 @@ impl Site {
 
     /// The same, once connections of both families go by the far end.
     pub fn up(intercept: &str) -> Self {
-        let site = Self::start(intercept);
+        Self::up_with("", intercept)
+    }
+
+    /// The same, with settings outside of tables.
+    pub fn up_with(settings: &str, intercept: &str) -> Self {
+        let site = Self::start_with(settings, intercept);
         site.wait_for_rules(4);
         site
     }

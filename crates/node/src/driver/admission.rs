@@ -191,6 +191,8 @@ enum Stage {
     Busy { window: u64 },
     /// Bytes are relayed without parsing.
     Tunnel,
+    /// The same; either side may speak first.
+    Flow,
     /// The connection must be closed; the driver has not reported its end yet.
     Closed,
 }
@@ -200,7 +202,7 @@ impl Stage {
         match self {
             Self::Idle => IDLE_BYTES,
             Self::Head | Self::Busy { .. } => OPEN_BYTES,
-            Self::Tunnel => TUNNEL_BYTES,
+            Self::Tunnel | Self::Flow => TUNNEL_BYTES,
             Self::Closed => 0,
         }
     }
@@ -345,6 +347,13 @@ impl Admission {
         }
     }
 
+    /// The connection may be of any protocol: its bytes are relayed from the start, and its server may speak first.
+    pub fn flow(&mut self, now: Instant, slot: Slot) {
+        if self.stage(slot).is_some_and(|stage| stage != Stage::Closed) {
+            self.set(now, slot, Stage::Flow);
+        }
+    }
+
     /// A connection has ended.
     pub fn leave(&mut self, slot: Slot) {
         let Some(connection) = self.slots.get_mut(slot.0).and_then(Option::take) else { return };
@@ -389,6 +398,16 @@ impl Admission {
         count <= self.connections_max / 8 * 7 && bytes <= self.budget / 8 * 7
     }
 
+    /// Whether half of the room is taken. What need not come by the daemon should then pass it …
+    pub fn is_crowded(&self) -> bool {
+        2 * self.open >= self.connections_max || 2 * self.bytes >= self.budget
+    }
+
+    /// … until only three eighths are.
+    pub fn is_at_ease(&self) -> bool {
+        8 * self.open < 3 * self.connections_max && 8 * self.bytes < 3 * self.budget
+    }
+
     /// How many connections are open.
     pub fn len(&self) -> usize {
         self.open
@@ -407,10 +426,6 @@ impl Admission {
     /// The counts since the start.
     pub fn counters(&self) -> Counters {
         Counters { bytes: self.bytes(), ..self.counters }
-    }
-
-    fn is_crowded(&self) -> bool {
-        2 * self.open >= self.connections_max || 2 * self.bytes >= self.budget
     }
 
     fn share_is_taken(&self, network: Option<Network>) -> bool {
@@ -548,7 +563,7 @@ impl Connection {
             Stage::Head => Some(Closed::Head),
             // A tunnel without a first byte is treated like a head that does not arrive.
             Stage::Tunnel if self.meter.total() == 0 => Some(Closed::Head),
-            Stage::Tunnel => {
+            Stage::Tunnel | Stage::Flow => {
                 let is_quiet = self.pace.last() == self.meter.total();
                 (is_quiet && now - self.pace.since >= QUIET).then_some(Closed::Tunnel)
             }
@@ -562,7 +577,7 @@ impl Connection {
         let is_measured = match self.stage {
             Stage::Head => true,
             Stage::Busy { .. } => self.meter.waits.load(Ordering::Relaxed),
-            Stage::Tunnel => {
+            Stage::Tunnel | Stage::Flow => {
                 if self.pace.last() != total {
                     self.pace = Pace::new(now, total);
                 }
@@ -609,6 +624,18 @@ mod tests {
 
     fn client(last: u8) -> Option<Network> {
         Some(Network::of(IpAddr::from([10, 0, 0, last])))
+    }
+
+    #[test]
+    fn a_flow_whose_server_speaks_first_is_not_closed_for_its_silence_at_once() {
+        let mut admission = Admission::new(1, 64 << 20);
+        let slot = arrive(&mut admission, 0, 1).expect("room");
+        admission.flow(at(0), slot);
+        assert_eq!(arrive(&mut admission, 1, 2), Err(Refused::Full));
+        assert_eq!(admission.poll_closed(), None);
+        admission.sweep(at(70));
+        assert!(arrive(&mut admission, 70, 2).is_ok());
+        assert_eq!(admission.poll_closed(), Some((slot, Closed::Tunnel)));
     }
 
     fn arrive(admission: &mut Admission, seconds: u64, last: u8) -> Result<Slot, Refused> {
