@@ -131,7 +131,7 @@ def kind_of(pair):
 # Bytes
 
 
-def command_saved(name, pair):
+def command_saved(name, pair, scheme):
     """The old version, then the new one: the bytes of all channels in both directions while the new one came."""
     pair, client = pathlib.Path(pair), Client()
     fetch_version(client, name, pair / "old")
@@ -140,7 +140,7 @@ def command_saved(name, pair):
     after = settled()
     if after["content_in_bytes"] - before["content_in_bytes"] < size:
         sys.exit(f"{name}: not everything came through the far end: {before} {after}")
-    add(part="bytes", pair=name, kind=kind_of(pair), size=size, files=len(files(pair / "new")),
+    add(part="bytes", pair=name, scheme=scheme, kind=kind_of(pair), size=size, files=len(files(pair / "new")),
         crossed_in=after["crossed_in_bytes"] - before["crossed_in_bytes"],
         crossed_out=after["crossed_out_bytes"] - before["crossed_out_bytes"],
         **{group: grown(before.get(group, {}), after.get(group, {})) for group in ("classes", "counts")})
@@ -361,7 +361,10 @@ def shown(values, digits):
 
 
 def bytes_table(records, notes):
-    runs = group(records, "bytes", "pair")
+    ours = [it for it in records if it.get("scheme", "ours") == "ours"]
+    runs = group(ours, "bytes", "pair")
+    schemes = list(dict.fromkeys(it["scheme"] for it in records if it.get("scheme", "ours") != "ours"))
+    published = group([it for it in records if it.get("scheme") in schemes], "bytes", "pair")
     rivals = {it["pair"]: it for it in records if it["part"] == "rivals"}
     if not runs:
         return
@@ -370,8 +373,8 @@ def bytes_table(records, notes):
           "the goals were set; *WANProxy* was measured on pairs of the same kind, of other versions than these. Goal: never to send "
           "more than the best of the others.\n")
     row("pair", "kind", "MB", "saved", "out, % of crossed", "gzip -9", "zstd -19", "zstd -19 --patch-from",
-        "goal", "model", "patch there", "WANProxy")
-    row("---", "---", *["--:"] * 10)
+        "goal", "model", "patch there", "WANProxy", *schemes)
+    row("---", "---", *["--:"] * (10 + len(schemes)))
     order = [*GOALS, "binary", "blocks", "noise"]
     for name, some in sorted(runs.items(), key=lambda it: (order.index(it[1][0]["kind"]), it[0])):
         size, kind = some[0]["size"], some[0]["kind"]
@@ -382,7 +385,8 @@ def bytes_table(records, notes):
         row(name, kind, f"{size / 1e6:.1f}", shown([saved(total(it), size) for it in some], 2),
             shown([100 * it["crossed_out"] / total(it) for it in some], 1),
             *(f"{saved(rivals[name][it], size):.2f}" for it in ("gzip", "zstd", "patch")), *goals,
-            f"{WANPROXY[kind]:.2f}" if kind in WANPROXY and not generated else "–")
+            f"{WANPROXY[kind]:.2f}" if kind in WANPROXY and not generated else "–",
+            *(shown([saved(total(it), size) for it in published[name] if it["scheme"] == scheme], 2) for scheme in schemes))
     for it in (it for some in runs.values() for it in some[:1] if it["kind"] == "noise"):
         over = [100 * (total(run) / run["size"] - 1) for run in runs[it["pair"]]]
         print(f"\nNever seen and incompressible, {it['size'] / 1e6:.1f} MB: {shown(over, 3)} % above the content "
