@@ -207,6 +207,7 @@ impl Config {
         let source = Source { name: &name, text: &text };
         let mut config = Self::from_text(source, overrides, &Machine::here())?;
         config.warnings.extend(exposed_key(source, path_or_default));
+        config.warnings.extend(config.not_intercepted());
         let mut wrong = ConfigError::default();
         config.classes = Tables::beside(path_or_default, &mut wrong);
         wrong.unless(config)
@@ -232,7 +233,11 @@ impl Config {
         self.check_addresses(&mut wrong);
         self.check_sizes(&mut wrong, machine);
         self.check_low_ports(&mut wrong);
-        if let Some(rules) = self.rules()
+        let is_idle = self.intercept.ports.is_empty() && self.uplink.far.is_none();
+        if self.intercept.is_on() && is_idle {
+            let text = "none of them is 80 or in `http`, and there is no far end for others: nothing would be intercepted";
+            wrong.add("[intercept] ports", text);
+        } else if let Some(rules) = self.rules()
             && let Err(error) = rules.ruleset()
         {
             wrong.add("intercept", error.to_string());
@@ -245,7 +250,7 @@ impl Config {
     }
 
     fn check_addresses(&self, wrong: &mut ConfigError) {
-        let intercepts = !self.intercept.interfaces.is_empty();
+        let intercepts = self.rules().is_some();
         if self.listen.is_empty() && self.mirror.listen.is_empty() && !intercepts {
             let text = "nothing to listen on: give `listen` or [mirror] an address, or [intercept] \
                         an interface";
@@ -259,7 +264,7 @@ impl Config {
             let all: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
             all.map(|ip| SocketAddr::new(ip, port))
         };
-        let intercept = self.intercept.is_on().then_some(("[intercept] port", self.intercept.port));
+        let intercept = intercepts.then_some(("[intercept] port", self.intercept.port));
         let mesh = self.mesh.routing().map(|_| ("[mesh] port", self.mesh.port));
         let wide = intercept.into_iter().chain(mesh);
         let wide = wide.flat_map(|(key, port)| everywhere(port).map(|address| (key, address)));
@@ -323,6 +328,17 @@ impl Config {
 }
 
 impl Config {
+    /// Says which ports the file lists in vain.
+    fn not_intercepted(&self) -> Option<String> {
+        let is_in_vain = self.intercept.is_on() && self.uplink.far.is_none();
+        (is_in_vain && !self.intercept.flows.is_empty()).then(|| {
+            format!(
+                "[intercept] ports: {}: not intercepted, since they are not in `http`, and there is no far end of the uplink",
+                self.intercept.flows
+            )
+        })
+    }
+
     /// The firewall rules, still without what changes while the daemon runs; `None` if nothing is intercepted.
     pub fn rules(&self) -> Option<Rules> {
         let flows = self.intercept.flows(&self.mesh, &self.uplink);

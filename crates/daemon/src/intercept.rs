@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use host::egress;
 use host::intercept::{Error, FamilyReport, Flows, Report, Rules, is_interface_name};
+use node::uplink::Reach;
 use serde_json::json;
 
 use crate::ask;
@@ -84,9 +85,12 @@ fn apply(rules: &Rules, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let (interfaces, ports) = (rules.interfaces.join(" "), words(&rules.ports));
-    println!("{interfaces}: port {ports} is intercepted, to port {}", rules.listen_port);
-    if let Some(Flows { interfaces, ports, .. }) = &rules.flows {
-        println!("{}: port {ports} is intercepted for the far end", interfaces.join(" "));
+    if !interfaces.is_empty() && !ports.is_empty() {
+        println!("{interfaces}: port {ports} is intercepted, to port {}", rules.listen_port);
+    }
+    if let Some(Flows { interfaces, ports, reach }) = &rules.flows {
+        let now = if *reach == Reach::default() { "once it answers" } else { "and it answers" };
+        println!("{}: port {ports} is intercepted for the far end, {now}", interfaces.join(" "));
     }
     applied.notes.iter().for_each(|note| println!("note: {note}"));
     Ok(())

@@ -82,7 +82,7 @@ impl Keeper {
 
     /// These settings hold from now on.
     pub fn holds(&self, config: &Config) {
-        self.intercepts.set(config.intercept.is_on());
+        self.intercepts.set(config.rules().is_some());
         self.hosts.set(config.ledger.hosts);
         self.driver.with_account(|account| account.count_hosts(config.ledger.hosts));
         let State { ledger, unwritten, .. } = &mut *self.state.borrow_mut();

@@ -72,7 +72,7 @@ impl Standing {
         let (intercept, route) = (&status.intercept, status.route.as_ref());
         let works = intercept.works && intercept.interfaces_missing.is_empty();
         Self {
-            intercept_up: (!intercept.interfaces.is_empty()).then_some(works.into()),
+            intercept_up: intercept.is_on().then_some(works.into()),
             route_up: route.is_some_and(|route| route.up),
             route_is_gateway: route.is_some_and(|route| route.is_gateway),
             route_metric: route.and_then(|route| route.metric).map(Into::into),

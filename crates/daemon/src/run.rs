@@ -247,7 +247,7 @@ fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveEr
     }
     let open = |address: &SocketAddr| listen(*address, host::listen::explicit);
     let mirror = config.mirror.listen.iter().map(open).collect::<Result<_, _>>()?;
-    let transparent = match config.intercept.interfaces.is_empty() {
+    let transparent = match config.rules().is_none() {
         true => None,
         false => {
             let address = transparent::address(&config.intercept);

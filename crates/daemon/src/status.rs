@@ -143,6 +143,11 @@ pub struct Intercept {
 }
 
 impl Intercept {
+    /// Whether anything is to be intercepted.
+    pub fn is_on(&self) -> bool {
+        !self.interfaces.is_empty() || self.flows.is_some()
+    }
+
     /// The firewall rules that the daemon means to be set, still without what changes while it runs; `None` if nothing is
     /// intercepted. `direct` are the destinations in the mesh.
     pub fn rules(&self, direct: &[Prefix]) -> Option<Rules> {

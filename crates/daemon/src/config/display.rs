@@ -13,7 +13,7 @@ impl fmt::Display for Config {
         writeln!(f, "memory     {}", Size(self.memory_bytes))?;
         writeln!(f, "drain      {}", Span(self.drain))?;
         writeln!(f, "store      {}, {}", store.place, Size(store.size_bytes))?;
-        match intercept.is_on() {
+        match intercept.is_on() && !intercept.ports.is_empty() {
             true => writeln!(
                 f,
                 "intercept  {}: port {:?} to {}",

@@ -55,7 +55,10 @@ pub fn judge_set(rules: &Rules, families: &[FamilyReport], trap: Option<String>)
     let (there, ports) = (there.join(" and "), ports.join(" "));
     Finding::fine(
         Check::Rules,
-        format!("set for {there}, port {ports}, on {}", rules.interfaces.join(", ")),
+        match rules.interfaces.is_empty() {
+            true => format!("set for {there}, for the far end alone"),
+            false => format!("set for {there}, port {ports}, on {}", rules.interfaces.join(", ")),
+        },
     )
 }
 

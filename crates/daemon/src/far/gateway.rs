@@ -17,12 +17,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, spawn_local};
 use wire::PublicKey;
 
+/// How often it is looked which families of addresses this machine reaches.
+const REACH_EVERY: Duration = Duration::from_secs(60);
 /// What one gateway sends is little: requests and uploads.
 const RECEIVED_BYTES: u64 = 256 << 20;
 
@@ -217,6 +220,7 @@ impl Gateway {
 
     /// Feeds the worker's results and the timer, until the worker has ended.
     async fn run(self, mut results: UnboundedReceiver<(u64, Done)>) {
+        let mut look = tokio::time::interval(REACH_EVERY);
         loop {
             let clock = {
                 let state = self.0.state.borrow();
@@ -229,6 +233,7 @@ impl Gateway {
                     self.feed(FarInput::Done(number, done));
                 }
                 () = clock.wait_until(self.0.armed.get()) => self.feed(FarInput::Tick),
+                _ = look.tick() => self.feed(FarInput::Reaches(host::egress::reach())),
                 () = self.0.rearm.notified() => {}
             }
         }

@@ -211,7 +211,7 @@ impl Page {
 
     fn intercept(&mut self, status: &Status) {
         let it = &status.intercept;
-        if it.interfaces.is_empty() && it.flows.is_none() {
+        if !it.is_on() {
             return self.row("intercept", &["off".to_owned()]);
         }
         let ports: Vec<_> = it.ports.iter().map(u16::to_string).collect();

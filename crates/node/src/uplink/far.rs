@@ -54,6 +54,8 @@ pub enum FarInput {
     Done(u64, Done),
     /// An origin has answered, or the server of a TCP connection has sent bytes, has said all, or has refused.
     Origin(OriginInput),
+    /// What this machine reaches may have changed.
+    Reaches(Reach),
     /// The time of [`Far::poll_timeout`] has come.
     Tick,
 }
@@ -160,6 +162,13 @@ impl Far {
             FarInput::Closed => self.pair.close(None),
             FarInput::Done(number, done) => self.pair.done(now, number, done, &mut self.keys),
             FarInput::Origin(input) => self.origin(now, input),
+            FarInput::Reaches(reach) => {
+                if std::mem::replace(&mut self.pair.reach, reach) != reach
+                    && self.pair.state() == State::Up
+                {
+                    self.pair.say(Message::Reaches(reach));
+                }
+            }
             FarInput::Tick => self.pair.handle_timeout(now, false),
         }
         self.take_events(now);

@@ -125,6 +125,8 @@ pub enum Message {
     },
     /// The other side of a `Beat`.
     Beaten(u32),
+    /// Far to near: what it reaches has changed.
+    Reaches(Reach),
     /// Published schemes: a root of a flow. Its payload is a list of its chunks, and the content of those that are
     /// believed to be missing.
     Root {
@@ -163,6 +165,7 @@ const ROOT: u8 = 14;
 const ACKNOWLEDGE: u8 = 15;
 const REQUEST: u8 = 16;
 const CHUNKS: u8 = 17;
+const REACHES: u8 = 18;
 
 /// What both directions' encodings go by: numbers are sent as their distance from the last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -231,6 +234,7 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
             w.bytes(&[BEATEN]);
             w.number((*nonce).into());
         }
+        Message::Reaches(reach) => w.bytes(&[REACHES, reach.encode()]),
         Message::Root { .. }
         | Message::Acknowledge(_)
         | Message::Request(..)
@@ -279,6 +283,10 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
             network: fields.number()?,
         },
         BEATEN => Message::Beaten(fields.short()?),
+        REACHES => {
+            let [reach] = fields.array()?;
+            Message::Reaches(Reach::decode(reach)?)
+        }
         ROOT => Message::Root {
             flow,
             length: fields.short()?,

@@ -370,6 +370,7 @@ impl Near {
                 Event::Message(Message::Head(id, status, headers)) => {
                     self.head(FlowId::of(id), status, headers);
                 }
+                Event::Message(Message::Reaches(reach)) => self.pair.reach = reach,
                 Event::Message(Message::Cancel(id)) => self.unheard(FlowId::of(id)),
                 Event::Message(_) => {}
                 Event::Content(id, bytes) => self.content(FlowId::of(id), bytes),

@@ -25,7 +25,7 @@ wire::counters! {
             tcp_flows: Counter, Connections;
             /// TCP connections, other than of HTTP, that were intercepted and went past the pair.
             tcp_flows_past: Counter, Connections;
-            /// TCP connections that were broken off, because the other end fell silent or they were not read.
+            /// TCP connections that were under way when the other end fell silent.
             tcp_flows_broken: Counter, Connections;
             /// Connections with the other end that were made.
             connections: Counter, Connections;

@@ -56,6 +56,7 @@ fn messages() -> Vec<Message> {
         dial(1),
         Message::Piece(3, b"HELO\r\n".as_slice().into()),
         Message::Raw(3, 300),
+        Message::Reaches(node::uplink::Reach { v4: true, v6: false }),
         Message::Root { flow: 1, length: 40, listing: 21, payload: 61 },
         Message::Acknowledge(3),
         Message::Request(1, vec![[1; 20], [2; 20]]),

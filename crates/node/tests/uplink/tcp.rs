@@ -309,3 +309,12 @@ fn uploads_that_the_link_cannot_take_wait_at_their_clients() {
     net.run_for(Duration::from_secs(2));
     assert!(net.near.waiting() < 6_000_000, "{}", net.near.waiting());
 }
+
+#[test]
+fn the_near_end_hears_when_a_family_is_lost() {
+    let mut net = Net::up(Link::FAST);
+    let lost = Reach { v4: true, v6: false };
+    net.far.handle_input(net.now, node::uplink::FarInput::Reaches(lost));
+    net.until(|net| net.near.reach() == Some(lost));
+    assert!(!net.near.may_dial("[2001:db8::1]:25".parse().unwrap()));
+}
