@@ -232,7 +232,7 @@ fn a_daemon_whose_helper_is_killed_serves_on_and_says_so() {
         }
         world.write(
             "hearsay.toml",
-            text.replace("[intercept]\n", "[intercept]\nports = [80, 81]\n").as_bytes(),
+            text.replace("[intercept]\n", "[intercept]\nhttp = [81]\n").as_bytes(),
         );
         hearsay.hang_up();
         wait_until("the helper to have set the new rules", || rules().contains("81"));

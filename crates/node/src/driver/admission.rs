@@ -8,13 +8,16 @@
 //! [`Admission::poll_closed`] returns. *What it never does:* wait, or close a connection that waits for
 //! our response.
 
+mod meter;
+
 use super::Network;
 use super::shares::{Shares, connections_each};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use wire::Instant;
+
+pub use meter::Meter;
 
 /// The most clients' connections at one time, to limit file descriptors. The memory limit may admit fewer.
 pub const CONNECTIONS_MAX: usize = 2048;
@@ -46,69 +49,6 @@ const QUIET: Duration = Duration::from_secs(60);
 
 /// How often a driver should call [`Admission::sweep`].
 pub const SWEEP_EVERY: Duration = Duration::from_secs(5);
-
-/// The state of one connection's traffic. The code that owns the socket updates it, and [`Admission`]
-/// reads it. The two need not run on one thread, hence the atomics.
-#[derive(Debug, Default)]
-pub struct Meter {
-    moved: AtomicU64,
-    has_head: AtomicBool,
-    waits: AtomicBool,
-    is_unsent: AtomicBool,
-    is_reset: AtomicBool,
-}
-
-impl Meter {
-    /// This many more bytes were received from the client, or written to it.
-    pub fn moved(&self, bytes: u64) {
-        self.moved.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Sets whether an incomplete head is buffered.
-    pub fn holds(&self, is_holding: bool) {
-        self.has_head.store(is_holding, Ordering::Relaxed);
-    }
-
-    /// We wait for the client, within a body that it sends or receives.
-    pub fn waits(&self) {
-        self.waits.store(true, Ordering::Relaxed);
-    }
-
-    /// The connection is polled again, which clears `waits`. The poll sets it again if
-    /// we still wait for the client.
-    pub fn awake(&self) {
-        self.waits.store(false, Ordering::Relaxed);
-    }
-
-    /// Sets whether a part of a response waits in our memory for the client to read more.
-    pub fn keeps(&self, is_unsent: bool) {
-        self.is_unsent.store(is_unsent, Ordering::Relaxed);
-    }
-
-    /// Whether a part of a response waits in our memory for the client to read more.
-    pub fn is_unsent(&self) -> bool {
-        self.is_unsent.load(Ordering::Relaxed)
-    }
-
-    /// The connection must be reset when it ends, so that the kernel frees its buffers at once.
-    pub fn reset(&self) {
-        self.is_reset.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the connection must be reset when it ends.
-    pub fn is_reset(&self) -> bool {
-        self.is_reset.load(Ordering::Relaxed)
-    }
-
-    /// Whether an incomplete head is buffered.
-    pub fn has_head(&self) -> bool {
-        self.has_head.load(Ordering::Relaxed)
-    }
-
-    fn total(&self) -> u64 {
-        self.moved.load(Ordering::Relaxed)
-    }
-}
 
 /// The number of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -576,7 +516,7 @@ impl Connection {
         let total = self.meter.total();
         let is_measured = match self.stage {
             Stage::Head => true,
-            Stage::Busy { .. } => self.meter.waits.load(Ordering::Relaxed),
+            Stage::Busy { .. } => self.meter.is_waiting(),
             Stage::Tunnel | Stage::Flow => {
                 if self.pace.last() != total {
                     self.pace = Pace::new(now, total);

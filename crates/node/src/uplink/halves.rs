@@ -104,7 +104,7 @@ impl Outward {
     /// A flow's source has broken off. What it said last still crosses, unless that is much.
     pub fn abort(&mut self, flow: u64, why: FetchError) {
         match self.is_published {
-            true => self.published.finish(flow, Err(why)),
+            true => self.published.abort(flow, why),
             false => self.ours.abort(flow, why),
         }
     }

@@ -36,6 +36,8 @@ const ANSWER: Duration = Duration::from_secs(4);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Bytes that are received and not handled at most, while the histories are being brought to agree.
 const INBOX_MAX: usize = 256 * 1024;
+/// Messages that wait to be sent at most; sound ends have a few for each flow or root.
+const QUEUE_MAX: usize = 128 * 1024;
 /// The plain text of a record's messages at most, about: a Noise message has at most 65,535 bytes.
 const MESSAGES_MAX: usize = 8 * 1024;
 
@@ -236,7 +238,11 @@ impl Pair {
             self.receiver.data(number, bytes)?;
         }
         self.take_receiver_events();
-        Ok(())
+        // Who does not read what it is told is told no more.
+        match &self.link {
+            Some(link) if link.queue.len() > QUEUE_MAX => Err(Broken),
+            _ => Ok(()),
+        }
     }
 
     fn count_received(&mut self, control: u64, payload: u64) {

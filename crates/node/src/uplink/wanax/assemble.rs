@@ -6,7 +6,7 @@ use super::{ChunkName, Done, Kind, Listing, Published, names_of};
 use crate::hasher::Set;
 use bytes::{Bytes, BytesMut};
 use content::nested::{Nested, Root};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a root is put together from.
@@ -55,7 +55,7 @@ impl Cache {
     /// The result of the job, if some are not stored, or what was sent is not what its name says.
     pub(super) fn collect(&mut self, parts: &Parts) -> Result<Vec<Piece>, Done> {
         self.look(parts)?;
-        let (mut pieces, mut lacks) = (Vec::new(), Vec::new());
+        let (mut pieces, mut lacks) = (Vec::new(), BTreeSet::new());
         let mut start = 0;
         for entry in &parts.listing.entries {
             let name = entry.name;
@@ -82,7 +82,7 @@ impl Cache {
                     let fingerprint = place.filter(|_| !is_new).map(|place| place.fingerprint);
                     pieces.push(Piece { name, bytes, is_new, fingerprint });
                 }
-                None => lacks.push(name),
+                None => _ = lacks.insert(name),
             }
         }
         let new: Vec<_> = pieces.iter().filter(|piece| piece.is_new).collect();
@@ -90,14 +90,15 @@ impl Cache {
         let is_true = names_of(&bytes).iter().zip(&new).all(|(name, piece)| *name == piece.name);
         match (is_true, lacks.is_empty()) {
             (false, _) => Err(Done::False),
-            (true, false) => Err(Done::Lacking(lacks)),
+            (true, false) => Err(Done::Lacking(lacks.into_iter().collect())),
             (true, true) => Ok(pieces),
         }
     }
 
     /// Which chunks are not there, before any is read: for that the index is enough.
     fn look(&self, parts: &Parts) -> Result<(), Done> {
-        let mut seen = Set::default();
+        // The other end chooses these names.
+        let mut seen = BTreeSet::new();
         let is_lacking = |name: &ChunkName| {
             !parts.supplied.contains_key(name) && self.index.place(name).is_none()
         };

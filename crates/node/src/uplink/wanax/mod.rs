@@ -58,6 +58,8 @@ pub const ENTRIES_MAX: usize = LEAVES_MAX + STEP;
 pub const PAYLOAD_MAX: usize = ENTRIES_MAX * (NAME + 3) + ROOT_MAX;
 /// Roots that are not acknowledged at most, each with its content and its payload, in bytes: what S keeps for R.
 pub const UNACKED_MAX: usize = 16 * 1024 * 1024;
+/// Roots that are not acknowledged at most: each takes something besides its bytes.
+pub const ROOTS_MAX: usize = 64 * 1024;
 /// How many bytes of a flow's content S may be ahead of what R has passed on.
 pub const WINDOW: u64 = 1024 * 1024;
 /// Names in one request at most.

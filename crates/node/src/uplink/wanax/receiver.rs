@@ -5,10 +5,9 @@
 use super::assemble::Parts;
 use super::{
     ChunkName, Counts, Done, Job, Listing, NAMES_MAX, PAYLOAD_MAX, REQUESTS_MAX, ROOT_MAX,
-    UNACKED_MAX, WINDOW,
+    ROOTS_MAX, UNACKED_MAX, WINDOW,
 };
 use crate::crossed::Crossed;
-use crate::hasher::Map;
 use crate::input::FetchError;
 use crate::uplink::messages::Message;
 use crate::uplink::receiver::{Broken, Event};
@@ -23,8 +22,8 @@ use std::sync::Arc;
 const JOBS_MAX: usize = 16;
 /// Content that is put together and not passed on at most, of all flows, in bytes.
 const HELD_MAX: usize = 32 * 1024 * 1024;
-/// Roots that are not acknowledged at most: each takes something besides its bytes.
-const ROOTS_MAX: usize = 64 * 1024;
+/// What a root takes besides its bytes until it is passed on.
+const ROOT_COST: usize = 256;
 
 /// R of a pair's end.
 #[derive(Default)]
@@ -44,7 +43,7 @@ pub struct Receiver {
     /// Requests that are not answered, and those that are to follow.
     requests: VecDeque<Request>,
     later: VecDeque<Request>,
-    /// Bytes of content in `flows`.
+    /// What content in `flows` takes, in bytes.
     held: usize,
     events: VecDeque<Event>,
     /// Chunks that S believed to be here and that had to be asked for.
@@ -92,6 +91,8 @@ struct Flow {
     granted: i64,
     /// Bytes of roots whose headers have come and that were not passed on.
     held: u64,
+    /// What those take that are put together.
+    charged: usize,
     /// Bytes that were passed on since the last credit was said.
     unsaid: u64,
     ended: Option<Result<(), FetchError>>,
@@ -133,7 +134,7 @@ impl Receiver {
     /// The same, but the other end is not told. Whether there was the flow.
     pub fn forget(&mut self, id: u64) -> bool {
         let Some(flow) = self.flows.remove(&id) else { return false };
-        self.held -= flow.roots.iter().flat_map(|(_, bytes)| bytes).map(Bytes::len).sum::<usize>();
+        self.held -= flow.charged;
         true
     }
 
@@ -305,7 +306,6 @@ impl Receiver {
     fn acknowledge(&mut self, number: u64) -> Option<Waiting> {
         let waiting = self.roots.remove(&number)?;
         self.unacked -= waiting.cost;
-        self.later.retain(|(root, _)| *root != number);
         self.events.push_back(Event::Say(Message::Acknowledge(number)));
         Some(waiting)
     }
@@ -314,18 +314,22 @@ impl Receiver {
     fn assembled(&mut self, number: u64, content: Bytes) {
         let Some(waiting) = self.acknowledge(number) else { return };
         let Some(flow) = self.flows.get_mut(&waiting.flow) else { return };
-        let Some((_, slot)) = flow.roots.iter_mut().find(|(it, _)| *it == number) else { return };
+        let Ok(at) = flow.roots.binary_search_by_key(&number, |(it, _)| *it) else { return };
         let sent = waiting.parts.map_or(0, |parts| {
             parts.contents.len() + parts.supplied.values().map(Bytes::len).sum::<usize>()
         });
         let reference = content.len().saturating_sub(sent) as u64;
-        self.held += content.len();
-        *slot = Some(content);
+        self.held += content.len() + ROOT_COST;
+        flow.charged += content.len() + ROOT_COST;
+        flow.roots[at].1 = Some(content);
         let crossed = Crossed { reference, difference: 0 };
         self.events.push_back(Event::Crossed(waiting.flow, crossed));
-        match self.held > HELD_MAX {
-            true => self.break_off(waiting.flow),
-            false => self.advance(waiting.flow),
+        self.advance(waiting.flow);
+        // The one that is read least makes room.
+        while self.held > HELD_MAX
+            && let Some((id, _)) = self.flows.iter().max_by_key(|(_, flow)| flow.charged)
+        {
+            self.break_off(*id);
         }
     }
 
@@ -337,7 +341,8 @@ impl Receiver {
             self.acknowledge(number);
             return;
         }
-        let lengths: Map<_, _> =
+        // The other end chooses these names.
+        let lengths: BTreeMap<_, _> =
             waiting.parts.iter().flat_map(|parts| parts.listing.places()).collect();
         let length = |name| lengths.get(name).map_or(0, |range: &Range<usize>| range.len() as u32);
         waiting.lacks.extend(names.iter().map(|name| (*name, length(name))));
@@ -351,6 +356,9 @@ impl Receiver {
         while self.requests.len() < REQUESTS_MAX
             && let Some((root, names)) = self.later.pop_front()
         {
+            if !self.roots.contains_key(&root) {
+                continue;
+            }
             self.events.push_back(Event::Say(Message::Request(root, names.clone())));
             self.requests.push_back((root, names));
         }
@@ -368,14 +376,17 @@ impl Receiver {
             && let Some((_, Some(content))) = flow.roots.front_mut()
         {
             let piece = content.split_to(content.len().min(UNIT_MAX));
+            let mut freed = piece.len();
             if content.is_empty() {
                 flow.roots.pop_front();
+                freed += ROOT_COST;
             }
             let length = piece.len() as u64;
             flow.granted -= length as i64;
             flow.held = flow.held.saturating_sub(length);
             flow.unsaid += length;
-            self.held -= piece.len();
+            flow.charged -= freed;
+            self.held -= freed;
             self.events.push_back(Event::Content(id, piece));
         }
         if flow.unsaid >= WINDOW / 4 {

@@ -5,10 +5,11 @@
 
 use super::{
     ChunkName, Done, Job, LEAVES_MAX, Listing, PAYLOAD_MAX, Published, REQUESTS_MAX, ROOT_MAX,
-    STEP, UNACKED_MAX, WINDOW,
+    ROOTS_MAX, STEP, UNACKED_MAX, WINDOW,
 };
 use crate::hasher::Map;
 use crate::input::FetchError;
+use crate::uplink::FLOWS_MAX;
 use crate::uplink::messages::Message;
 use crate::uplink::receiver::Broken;
 use crate::uplink::schedule::{SHORT, Shares, Turn};
@@ -24,6 +25,8 @@ use wire::Instant;
 
 /// Roots of a flow that are listed or being listed at most.
 const AHEAD: usize = 2;
+/// What a flow that is broken off still says at most, in bytes.
+const ABORTED_MAX: usize = 64 * 1024;
 /// Payloads that are ready and not sent at most, in bytes, unless a flow is short.
 const UNSENT_MAX: usize = 512 * 1024;
 /// Roots of long flows that are being listed at one time at most.
@@ -174,6 +177,17 @@ impl Sender {
         flow.ended = Some(result);
     }
 
+    /// A flow's source has broken off. What it said last still crosses, unless that is much, or R takes no more.
+    pub fn abort(&mut self, flow: u64, why: FetchError) {
+        let Some(it) = self.flows.get_mut(&flow) else { return };
+        if it.queued > ABORTED_MAX || it.credit == 0 {
+            it.roots.clear();
+            it.partial.bytes.clear();
+            it.queued = 0;
+        }
+        self.finish(flow, Err(why));
+    }
+
     /// R does not want this flow. What R has heard of still crosses.
     pub fn cancel(&mut self, id: u64) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
@@ -266,7 +280,8 @@ impl Sender {
         let is_short = flow.crossed < SHORT && flow.outgoing.is_empty();
         let is_turn = is_short || (self.unsent < UNSENT_MAX && listing < LISTING_MAX);
         // R takes more than that for a fault.
-        let fits = self.unacked + (listing + 1) * COST_MAX <= UNACKED_MAX;
+        let fits = self.unacked + (listing + 1) * COST_MAX <= UNACKED_MAX
+            && self.kept.len() + AHEAD * FLOWS_MAX < ROOTS_MAX;
         is_turn && fits && flow.outgoing.len() < AHEAD && flow.credit > 0
     }
 
