@@ -161,11 +161,13 @@ impl Pair {
                 self.units.truncate((end - self.first) as usize);
             }
             Act::Reset(first) => {
-                let epoch = [self.random.next() as u8; 16];
+                let drawn = self.random.next() as u8;
+                // A new epoch is another one.
+                let epoch = [if self.epoch[0] == drawn { !drawn } else { drawn }; 16];
                 let is_done = self.history.reset(epoch, u64::from(first)).is_ok();
                 let state = self.history.state();
                 assert!(!is_done || state.epoch == epoch);
-                if state.epoch == epoch && epoch != self.epoch {
+                if state.epoch == epoch {
                     (self.epoch, self.first, self.units) = (epoch, u64::from(first), Vec::new());
                 }
             }
