@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The state of one connection's traffic. The code that owns the socket updates it, and [`Admission`]
+/// The state of one connection's traffic. The code that owns the socket updates it, and [`Admission`](super::Admission)
 /// reads it. The two need not run on one thread, hence the atomics.
 #[derive(Debug, Default)]
 pub struct Meter {
