@@ -65,6 +65,27 @@ fn a_new_version_crosses_as_little() {
     world.nothing_is_left();
 }
 
+#[test]
+fn as_wanax_published_it_content_crosses_by_names() {
+    if !can_run("as_wanax_published_it_content_crosses_by_names") {
+        return;
+    }
+    let world = World::new();
+    let settings = ["--set", "uplink=mrc", "--set", "degree=4", "--set", "smallest=256"];
+    let mesh = Kept::start(&world, &[&RUN[..], &settings].concat());
+    let first = mesh.publish("first", BYTES);
+    let second = next_version(&first);
+    mesh.publish_as("second", &second);
+    assert_whole(mesh.cost("first", &first));
+    let cost = mesh.cost("second", &second);
+    // Sixty places of 64 bytes are new. At best each costs a chunk of 256 bytes, and names beside it.
+    assert!((60 * 256..BYTES as u64 / 2).contains(&cost), "{cost}");
+    let pair = mesh.pair();
+    assert!(pair["counts"]["chunk_entries"].as_u64() > Some(2000), "{pair:#}");
+    mesh.end().expect(0);
+    world.nothing_is_left();
+}
+
 /// A CA of this test's own and a certificate for the origin; the files are in the world's directory.
 fn make_certificates(world: &World) {
     let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];

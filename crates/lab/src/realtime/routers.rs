@@ -237,6 +237,12 @@ fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
     let varied = scenario.variant.varied().into_iter();
     let mut experiment: Vec<_> =
         varied.map(|(key, value)| format!("{key} = \"{value}\"\n")).collect();
+    // The far end follows the gateway.
+    let published = scenario.published.filter(|_| router == scenario.gateway);
+    experiment.extend(published.map(|it| {
+        let degree = it.degree().map_or(String::new(), |degree| format!("degree = {degree}\n"));
+        format!("uplink = \"{}\"\n{degree}smallest = {}\n", it.kind().name(), it.smallest())
+    }));
     if scheme.selection().is_some_and(Selection::hashes) {
         let square = |(number, it)| {
             let [column, row] = square(it);
