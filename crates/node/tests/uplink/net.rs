@@ -130,6 +130,7 @@ pub struct Net {
     /// Servers that take no bytes.
     pub deaf_servers: Vec<FetchId>,
     pub dialled: Vec<(FetchId, SocketAddr)>,
+    calls: u64,
     pub reach: Reach,
     fetches: u64,
     connections: u8,
@@ -193,6 +194,7 @@ impl Net {
             deaf: Vec::new(),
             deaf_servers: Vec::new(),
             dialled: Vec::new(),
+            calls: 0,
             reach: Reach { v4: true, v6: true },
             fetches: 0,
             connections: 0,
@@ -488,7 +490,8 @@ impl Net {
     pub fn dial(&mut self, to: &str) -> TcpId {
         let to = to.parse().expect("an address");
         assert!(self.near.may_dial(to), "{to}");
-        let id = TcpId(self.clients.len() as u64 + 1);
+        self.calls += 1;
+        let id = TcpId(self.calls);
         self.clients.insert(id, Side::default());
         let client = [10, 0, 0, 1].into();
         self.near.handle_input(self.now, NearInput::Dial(id, to, client));

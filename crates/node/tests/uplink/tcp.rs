@@ -279,8 +279,19 @@ fn a_client_that_breaks_off_does_not_wait_for_a_server_that_does_not_read() {
 
 #[test]
 fn flows_without_number_leave_nothing_behind() {
+    short_flows(3000);
+}
+
+/// Run by hand: `cargo test --release -p node --test uplink a_million -- --ignored`.
+#[test]
+#[ignore = "takes minutes without optimisation"]
+fn a_million_short_flows_leave_nothing_behind() {
+    short_flows(1_000_000);
+}
+
+fn short_flows(count: u64) {
     let mut net = Net::up(Link { bytes_per_second: 125_000_000, delay: Duration::from_micros(50) });
-    for number in 0..3000u64 {
+    for number in 0..count {
         let (client, server) = net.call(SERVER);
         net.client_says(client, &[number as u8]);
         if number % 3 == 0 {
@@ -295,6 +306,9 @@ fn flows_without_number_leave_nothing_behind() {
         if number % 7 != 0 {
             net.until(|net| net.servers[&server].end.is_some());
         }
+        net.clients.remove(&client);
+        net.servers.remove(&server);
+        net.dialled.clear();
     }
     net.run_for(Duration::from_secs(1));
     assert_eq!((net.near.flows(), net.far.flows()), (0, 0));
