@@ -188,11 +188,15 @@ impl Uplink {
                 NearOutput::Past(id, fetch, granted) => outcome.past.push((id, fetch, granted)),
                 NearOutput::Notice(text) => tracing::info!("{text}"),
                 NearOutput::Tcp(id, bytes) => {
-                    state.tcp.get(&id).into_iter().for_each(|inbox| inbox.put(bytes.clone()));
+                    if let Some(inbox) = state.tcp.get(&id) {
+                        inbox.put(bytes);
+                    }
                 }
                 NearOutput::TcpEnd(id, result) => {
                     // After the server has said all, the connection may still break off.
-                    state.tcp.get(&id).into_iter().for_each(|inbox| inbox.end(result));
+                    if let Some(inbox) = state.tcp.get(&id) {
+                        inbox.end(result);
+                    }
                 }
             }
         }

@@ -340,7 +340,7 @@ impl Pair {
             }
             (Owner::Pair, Done::Looked(out, within)) => self.looked(out, within),
             (Owner::Pair, Done::Agreed(..)) => self.agreed(),
-            // Whoever drives this end has no cache: it cannot do what was asked of it.
+            // The driver of this end has no cache: it cannot do what was asked.
             (Owner::Pair, Done::Published(wanax::Done::False)) => return self.close(None),
             (Owner::Pair, Done::Supplied(position, bytes)) => {
                 let bytes = bytes.map(Vec::from).unwrap_or_default();

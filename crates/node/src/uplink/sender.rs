@@ -16,8 +16,8 @@ use super::work::Job;
 use super::{BATCH_MAX, LITERALS_MAX, digest_of};
 use crate::input::FetchError;
 use bytes::Bytes;
+pub use flow::{ABORTED_MAX, PAUSE, PAUSE_TCP};
 use flow::{Flow, Outgoing, Picked, cost_of};
-pub use flow::{PAUSE, PAUSE_TCP};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use store::{HistoryState, Mark};
@@ -301,11 +301,10 @@ impl Sender {
             payload: 0,
         });
         let batch = Batch { flow: id, length: length as u32, spans, digest, literals: coded };
-        if literals.is_empty() {
-            flow.kind.judge(length as u64, cost_of(&batch));
-        }
+        let cost = cost_of(&batch);
         flow.batches.push_back(Outgoing::new(batch));
         if literals.is_empty() {
+            flow.kind.judge(length as u64, cost);
             return None;
         }
         self.unsent += literal_bytes;

@@ -21,7 +21,7 @@ pub const PAUSE_TCP: Duration = Duration::from_millis(5);
 /// … also if single bytes go on coming.
 const PAUSE_TCP_MAX: Duration = Duration::from_millis(20);
 /// What a TCP flow that is broken off still says at most.
-const ABORTED_MAX: usize = 64 * 1024;
+pub const ABORTED_MAX: usize = 64 * 1024;
 /// A TCP flow that was silent for this long counts as short again, whatever it has sent.
 const SPARSE: Duration = Duration::from_millis(200);
 
@@ -201,9 +201,7 @@ impl Flow {
     /// Its source has broken off: what it said last still crosses, unless that is much.
     pub fn abort(&mut self, why: FetchError) {
         if self.queued > ABORTED_MAX {
-            self.units.clear();
-            self.partial.clear();
-            self.queued = 0;
+            self.drop_queued();
         }
         self.end(Err(why));
     }
@@ -211,12 +209,17 @@ impl Flow {
     /// The receiver does not want it; whether nothing of it needs to cross.
     pub fn cancel(&mut self) -> bool {
         self.is_cancelled = true;
-        self.units.clear();
-        self.partial.clear();
-        self.queued = 0;
+        self.drop_queued();
         // What has positions crosses in any case, since later batches may refer to it.
         self.batches.retain(|outgoing| outgoing.batch.literals.is_some());
         self.batches.is_empty()
+    }
+
+    /// Drops what is not in a batch yet.
+    fn drop_queued(&mut self) {
+        self.units.clear();
+        self.partial.clear();
+        self.queued = 0;
     }
 
     /// The receiver has passed on some of it.
@@ -398,10 +401,9 @@ impl Flow {
     /// Sends the next part of the first batch, or of what crosses uncut.
     pub fn send(&mut self, payloads: &mut u64, room: usize, record: &mut Record) -> Took {
         let mut took = Took::default();
-        if self.batches.is_empty() {
+        let Some(outgoing) = self.batches.front_mut() else {
             return self.send_uncut(payloads, room, record);
-        }
-        let Some(outgoing) = self.batches.front_mut() else { return took };
+        };
         let Some(payload) = &outgoing.payload else { return took };
         let number = *outgoing.number.get_or_insert_with(|| {
             let head = self.head.take().map(|(head, _)| head);

@@ -13,7 +13,7 @@ use crate::uplink::FLOWS_MAX;
 use crate::uplink::messages::Message;
 use crate::uplink::receiver::Broken;
 use crate::uplink::schedule::{SHORT, Shares, Turn};
-use crate::uplink::sender::{PAUSE, PAUSE_TCP, Record};
+use crate::uplink::sender::{ABORTED_MAX, PAUSE, PAUSE_TCP, Record};
 use crate::uplink::tcp::Kind;
 use bytes::{Bytes, BytesMut};
 use content::nested::{Nested, Root};
@@ -25,8 +25,6 @@ use wire::Instant;
 
 /// Roots of a flow that are listed or being listed at most.
 const AHEAD: usize = 2;
-/// What a flow that is broken off still says at most, in bytes.
-const ABORTED_MAX: usize = 64 * 1024;
 /// Payloads that are ready and not sent at most, in bytes, unless a flow is short.
 const UNSENT_MAX: usize = 512 * 1024;
 /// Roots of long flows that are being listed at one time at most.

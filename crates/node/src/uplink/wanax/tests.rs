@@ -147,7 +147,7 @@ fn content_of_the_densest_chunks_is_listed_within_bounds() {
         let mut ends = Ends::new(scheme.parse().unwrap(), 64 << 20, 1 << 20);
         assert!(ends.cross(&content) == content, "{scheme}");
         let [names, _] = ends.sent();
-        assert!(names > 21 * 140_000 || scheme != "src-32", "so many: {names}");
+        assert!(names > 21 * 140_000 || scheme != "src-32", "too few names crossed: {names}");
         assert!(ends.cross(&content) == content, "{scheme}");
     }
 }
