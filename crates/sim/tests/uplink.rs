@@ -173,10 +173,12 @@ fn a_published_scheme_carries_files_and_what_repeats_as_names() {
         let result = go("uplink", &settings, Scheme::Default, 1);
         result.transfers.iter().map(|it| it.seconds).collect::<Vec<_>>()
     };
+    let ours = bytes(&[("changed", "0.02")]);
     for (scheme, degree) in [("mrc", "2"), ("mrc-large", "4"), ("src", "0")] {
         let seconds = bytes(&[("uplink", scheme), ("degree", degree), ("changed", "0.02")]);
         // 300 kB take 4.7 s at 512 kbit/s, and the second file is nearly the first again.
         assert!((4.7..7.0).contains(&seconds[0]), "{scheme}: {seconds:?}");
         assert!(seconds[1] < seconds[0] * 0.8, "{scheme}: {seconds:?}");
+        assert_ne!(seconds, ours, "{scheme}: as if it were not set");
     }
 }

@@ -84,7 +84,7 @@ impl Pair {
             far_key: far.key,
             access: Access::default(),
             held: worker.held(),
-            scheme: None,
+            scheme: far.scheme,
         };
         let near = Near::new(config, keys(seed), &chance(seed), worker.marks().into_iter());
         Self { near, worker, to: far.to, line: None }
