@@ -86,6 +86,34 @@ fn as_wanax_published_it_content_crosses_by_names() {
     world.nothing_is_left();
 }
 
+#[test]
+fn without_a_cache_requests_cross_the_pair_as_tcp_connections() {
+    if !can_run("without_a_cache_requests_cross_the_pair_as_tcp_connections") {
+        return;
+    }
+    let world = World::new();
+    let mesh = Kept::start(&world, &[&RUN[..], &["--set", "paper=wanax"]].concat());
+    let asked = flows(&mesh);
+    let first = mesh.publish("first", BYTES);
+    let second = next_version(&first);
+    mesh.publish_as("second", &second);
+    assert_whole(mesh.cost("first", &first));
+    // Chunks of 128 bytes: sixty of them are new, and have names.
+    let cost = mesh.cost("second", &second);
+    assert!((60 * 128..BYTES as u64 / 3).contains(&cost), "{cost}");
+    // No router keeps it, so that its names cross again.
+    let again = mesh.cost("second", &second);
+    assert!((1_000..BYTES as u64 / 50).contains(&again), "{again}");
+    let counts = mesh.pair()["counts"].clone();
+    assert_eq!((flows(&mesh) - asked, counts["requests"].as_u64()), (3, Some(0)), "{counts:#}");
+    mesh.end().expect(0);
+    world.nothing_is_left();
+}
+
+fn flows(mesh: &Kept) -> u64 {
+    mesh.pair()["counts"]["tcp_flows"].as_u64().expect("a count")
+}
+
 /// A CA of this test's own and a certificate for the origin; the files are in the world's directory.
 fn make_certificates(world: &World) {
     let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];

@@ -21,6 +21,7 @@ use wire::{Date, Instant, Selection, peer};
 
 use crate::hosts::{date, discard};
 use crate::net::{Body, Event, Flags, Host, Interface, Packet, SocketId};
+use crate::scenario::Http;
 use crate::world::{Program, Routes, machine};
 
 pub mod browse;
@@ -37,6 +38,7 @@ mod outside;
 mod pair;
 pub mod relay;
 pub mod run;
+mod streams;
 pub mod waits;
 pub mod way;
 
@@ -87,6 +89,8 @@ pub struct Settings {
     pub names: BTreeMap<String, IpAddr>,
     /// The far end of its uplink, if there is one.
     pub far: Option<FarPlace>,
+    /// What becomes of the requests that it intercepts.
+    pub http: Http,
 }
 
 /// An engine and the state of its driver.
@@ -107,6 +111,8 @@ pub struct Router {
     table: RouteTable,
     gateway: usize,
     intercepts: Vec<Interface>,
+    is_intercepting: bool,
+    http: Http,
     clock_at: Instant,
     notices: u64,
     /// The address of which it says that everything is there, if it lies.
@@ -168,6 +174,8 @@ impl Router {
             table: settings.table,
             gateway: settings.gateway,
             intercepts: settings.intercepts,
+            is_intercepting: false,
+            http: settings.http,
             clock_at: Instant::ZERO,
             notices: 0,
             lies_for: None,
@@ -242,8 +250,20 @@ impl Router {
             self.links.flush(now, host, &mut self.inputs);
             self.callers.flush(now, host, &mut self.inputs);
             if self.inputs.is_empty() {
-                return;
+                return self.intercept(host);
             }
+        }
+    }
+
+    /// Begins or ends interception. What goes by the pair passes by while the far end is silent.
+    fn intercept(&mut self, host: &mut Host) {
+        let may = match self.http {
+            Http::Cached => true,
+            Http::Bypass => self.pair.as_ref().is_some_and(|pair| pair.is_up()),
+        };
+        if may != self.is_intercepting {
+            self.is_intercepting = may;
+            host.intercept(HTTP_PORT, if may { &self.intercepts } else { &[] });
         }
     }
 
@@ -279,7 +299,9 @@ impl Router {
 
     fn accepted(&mut self, now: Instant, host: &mut Host, id: SocketId, accepted: Accepted) {
         let Accepted { local, remote, intercepted } = accepted;
-        if intercepted {
+        if intercepted && self.http == Http::Bypass {
+            self.pair.iter_mut().for_each(|it| it.carry(now, host, id, [remote, local]));
+        } else if intercepted {
             self.callers.accept(now, host, id, remote, local, &mut self.inputs);
         } else if local.port() == PEER_PORT && self.has_peers {
             self.links.accept(now, host, id, remote, &mut self.inputs);
@@ -301,9 +323,6 @@ impl Program for Router {
         if self.has_peers {
             host.listen(PEER_PORT);
             host.listen_datagrams(PEER_PORT);
-        }
-        if !self.intercepts.is_empty() {
-            host.intercept(HTTP_PORT, &self.intercepts);
         }
         self.clock_at = now + CLOCK_EVERY;
         self.inputs.push_back(Input::Clock(date(now)));

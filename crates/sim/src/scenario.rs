@@ -51,7 +51,7 @@ pub use problem::ScenarioError;
 use problem::{advice, quote};
 pub use traffic::{Load, Traffic};
 use tree::Tree;
-pub use uplink::{FarEnd, Uplink};
+pub use uplink::{FarEnd, Http, Uplink};
 pub use variant::{Cancel, Halves, Heads, Streams, Units, Variant};
 pub use workload::{Order, Request, Workload};
 
@@ -113,6 +113,8 @@ pub struct Scenario {
     pub far: FarEnd,
     /// By which published scheme content crosses the pair; `None`: by its history.
     pub published: Option<node::uplink::Published>,
+    /// What becomes of intercepted HTTP.
+    pub http: Http,
     /// The kind of traffic.
     pub traffic: Traffic,
     /// What clients request, if the traffic is files.

@@ -12,6 +12,7 @@ use sim::hosts::content::stream;
 use sim::hosts::{BEGIN, Files, Origin};
 use sim::net::{Config, Event, Host, Interface, SocketId};
 use sim::router::{Router, Settings, StoreSize};
+use sim::scenario::Http;
 use sim::world::{Program, Routes, Wire, World, address};
 use wire::Instant;
 
@@ -89,6 +90,7 @@ fn talk(says: &str) -> (String, bool, u64) {
         memory_bytes: 1 << 20,
         names: BTreeMap::from([("origin".to_owned(), IpAddr::V4(address(ORIGIN)))]),
         far: None,
+        http: Http::Cached,
     };
     let router = Member::Router(Box::new(Router::new(settings).unwrap()));
     let routes = Routes::over(1, []);

@@ -1,21 +1,31 @@
 //! The uplink: rates of its directions, losses and queues; and clients behind the gateway itself.
 
+use node::uplink::PairReport;
 use sim::result::RunResult;
 use sim::result::source::ServedBy;
+use sim::router::mesh::{Member, Mesh};
 use sim::router::run::{Options, Watchers, run};
 use sim::scenario::Scenario;
 use wire::Scheme;
 
+fn scenario(name: &str, settings: &[(&str, &str)]) -> Scenario {
+    let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    Scenario::load(name, &settings.iter().map(own).collect::<Vec<_>>()).unwrap()
+}
+
 fn go(name: &str, settings: &[(&str, &str)], scheme: Scheme, seed: u64) -> RunResult {
-    let settings: Vec<_> =
-        settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let scenario = Scenario::load(name, &settings).unwrap();
+    let scenario = scenario(name, settings);
     let result = run(&scenario, scheme, seed, Options::default(), Watchers::default(), |_| {});
     let result = result.unwrap();
-    for transfer in &result.transfers {
-        assert!(transfer.error.is_none() && transfer.sha256_ok, "{scheme}: {transfer:?}");
-    }
+    check(&result);
     result
+}
+
+/// All files have arrived, and are right.
+fn check(result: &RunResult) {
+    for transfer in &result.transfers {
+        assert!(transfer.error.is_none() && transfer.sha256_ok, "{}: {transfer:?}", result.scheme);
+    }
 }
 
 fn seconds(settings: &[(&str, &str)]) -> f64 {
@@ -181,4 +191,48 @@ fn a_published_scheme_carries_files_and_what_repeats_as_names() {
         assert!(seconds[1] < seconds[0] * 0.8, "{scheme}: {seconds:?}");
         assert_ne!(seconds, ours, "{scheme}: as if it were not set");
     }
+}
+
+/// A run without a cache, once the far end answers or from the first moment on; and what the near end has counted.
+fn bypass(settings: &[(&str, &str)], scheme: Scheme, meets: bool) -> (RunResult, PairReport) {
+    let base = [("far", "pair"), ("hops", "2"), ("bytes", "60_000"), ("files", "2")];
+    let base = [&base[..], &[("requests", "0:1 2:1 1:2 2:2"), ("changed", "0.02")]].concat();
+    let scenario = scenario("chain", &[&base[..], settings].concat());
+    let mut mesh = Mesh::build(&scenario, scheme, 1, Options::default()).unwrap();
+    if meets {
+        mesh.meet(scheme);
+    }
+    let result = mesh.play(scheme, 1, &mut |_| {});
+    check(&result);
+    let Member::Router(gateway) = mesh.world.program(scenario.gateway) else { unreachable!() };
+    (result, gateway.pair().unwrap())
+}
+
+#[test]
+fn without_a_cache_requests_cross_the_pair_as_tcp_connections() {
+    for scheme in [Scheme::Default, Scheme::Thcp, Scheme::PhThcp, Scheme::Ditto] {
+        for setting in [("http", "bypass"), ("paper", "wanax")] {
+            let (result, pair) = bypass(&[setting], scheme, true);
+            assert_eq!(sources(&result), [ServedBy::Origin; 4], "{scheme} {setting:?}");
+            assert_eq!((pair.tcp_flows, pair.requests, pair.tcp_flows_past), (4, 0, 0));
+            // One file, a fiftieth of another, and little for what repeats.
+            let crossed = result.gateway.bytes_from_origin;
+            assert!((60_000..85_000).contains(&crossed), "{scheme} {setting:?}: {crossed}");
+        }
+    }
+}
+
+#[test]
+fn as_published_names_cross_for_what_repeats() {
+    let [ours, paper] = [("http", "bypass"), ("paper", "wanax")]
+        .map(|setting| bypass(&[setting], Scheme::Default, true).1);
+    assert_eq!((ours.chunk_entries, paper.chunk_entries > 200), (0, true), "{paper:?}");
+}
+
+#[test]
+fn before_the_far_end_answers_requests_pass_it_by() {
+    // The first request is on its way before the pair is up.
+    let (result, pair) = bypass(&[("http", "bypass")], Scheme::Default, false);
+    assert_eq!(sources(&result), [ServedBy::Origin; 4]);
+    assert_eq!((pair.tcp_flows, pair.tcp_flows_past), (3, 0));
 }

@@ -22,7 +22,7 @@ pub enum Paper {
     /// alone so far.
     Wine,
     /// Ihm et al., USENIX ATC 2010: chunks of several sizes, by their names, between two ends of a slow link; HTTP is not
-    /// cached (§3, §5). In daemons alone.
+    /// cached (§3, §5).
     Wanax,
 }
 
@@ -44,11 +44,6 @@ impl Paper {
     /// Whether a daemon can follow it.
     pub fn is_of_daemons(self) -> bool {
         !matches!(self, Self::Wine | Self::Inpcm)
-    }
-
-    /// Whether a scenario of the simulator can follow it.
-    pub fn is_of_scenarios(self) -> bool {
-        self != Self::Wanax
     }
 
     /// The scheme: which routers intercept, cache and overhear. `None`: the paper is about packets under IP, or about

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sim::router::mesh::square;
-use sim::scenario::{FarEnd, Intercepts, Routing, Scenario};
+use sim::scenario::{FarEnd, Http, Intercepts, Routing, Scenario};
 use wire::{Scheme, Selection};
 
 use super::child::{Background, wait_for};
@@ -243,6 +243,9 @@ fn configuration(scenario: &Scenario, scheme: Scheme, router: usize) -> String {
         let degree = it.degree().map_or(String::new(), |degree| format!("degree = {degree}\n"));
         format!("uplink = \"{}\"\n{degree}smallest = {}\n", it.kind().name(), it.smallest())
     }));
+    if scenario.http == Http::Bypass && router == scenario.gateway {
+        experiment.push("http = \"bypass\"\n".to_owned());
+    }
     if scheme.selection().is_some_and(Selection::hashes) {
         let square = |(number, it)| {
             let [column, row] = square(it);
@@ -309,7 +312,10 @@ fn is_ready(
         return Ok(false);
     }
     if router == scenario.gateway && scenario.far == FarEnd::Pair {
-        return Ok(ask("uplink")?.is_some_and(|it| it["state"] == "up"));
+        // Only then connections are intercepted for it.
+        let reaches = status["intercept"]["flows"]["reach"]["v4"] == true;
+        let may_bypass = scenario.http == Http::Cached || reaches;
+        return Ok(may_bypass && ask("uplink")?.is_some_and(|it| it["state"] == "up"));
     }
     if router == scenario.gateway || scenario.path(router).is_empty() {
         return Ok(true);

@@ -4,17 +4,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use node::Input;
 use node::uplink::{
     Far as Engine, FarConfig, FarInput, FarOutput, Guest, MemoryUnits, PairKeys, Reach, Worker,
 };
+use node::{FetchError, FetchId, Input, OriginInput, OriginOutput};
 use wire::{Instant, PublicKey};
 
 use super::fetches::Fetches;
 use super::line::{Line, Moved};
 use super::pair::{UNITS_MAX, chance, keys, keys_for_guests, worker};
+use super::streams::{Change, Heard, Streams, WAITING_MAX};
 use crate::hosts::{discard, read};
 use crate::net::{Event, Host, SocketId};
 use crate::world::Program;
@@ -34,6 +35,8 @@ pub struct Far {
     guests: BTreeMap<SocketId, Guest>,
     line: Option<Line>,
     fetches: Fetches,
+    /// Connections with servers, for clients of the gateway whose connections go by the pair.
+    streams: Streams<FetchId>,
     /// What origins have answered.
     answers: VecDeque<Input>,
 }
@@ -52,6 +55,7 @@ impl Far {
             guests: BTreeMap::new(),
             line: None,
             fetches: Fetches::new(names),
+            streams: Streams::default(),
             answers: VecDeque::new(),
         }
     }
@@ -59,7 +63,7 @@ impl Far {
     /// Performs the engine's outputs, writes and reads, until nothing more happens now.
     fn work(&mut self, now: Instant, host: &mut Host) {
         loop {
-            let drained = self.drain(now, host);
+            let drained = self.drain(now, host) | self.carry_on(now, host);
             let moved = match &mut self.line {
                 Some(line) => line.flush(now, host, &mut self.engine),
                 None => Moved::Nothing,
@@ -92,14 +96,81 @@ impl Far {
                     let done = self.worker.work(job);
                     self.engine.handle_input(now, FarInput::Done(number, done));
                 }
-                FarOutput::Origin(output, _) => {
-                    self.fetches.perform(now, host, output, &mut self.answers);
+                FarOutput::Origin(output, _) => self.ask(now, host, output),
+                FarOutput::Dial(id, to, _) => self.dial(now, host, id, to),
+                // Of a connection: no simulated client's request has content.
+                FarOutput::Content(id, bytes) => {
+                    if let Some(stream) = self.streams.get(id) {
+                        stream.put(bytes);
+                    }
                 }
-                // No simulated client's request has content, and none has a TCP flow other than of HTTP.
-                FarOutput::Content(..) | FarOutput::ContentEnd(..) | FarOutput::Dial(..) => {}
+                FarOutput::ContentEnd(id, result) => {
+                    self.streams.get(id).into_iter().for_each(|it| it.end(result));
+                }
             }
         }
         drained
+    }
+
+    /// Something for an origin, or for the server of a client's connection.
+    fn ask(&mut self, now: Instant, host: &mut Host, output: OriginOutput) {
+        match output {
+            OriginOutput::Grant(id, bytes) if self.streams.has(id) => {
+                self.streams.get(id).into_iter().for_each(|it| it.room += bytes);
+            }
+            OriginOutput::Cancel(id) if self.streams.has(id) => self.streams.abort(now, host, id),
+            OriginOutput::Fetch(..)
+            | OriginOutput::Grant(..)
+            | OriginOutput::Cancel(_)
+            | OriginOutput::TakeIn(..) => {
+                self.fetches.perform(now, host, output, &mut self.answers);
+            }
+        }
+    }
+
+    fn dial(&mut self, now: Instant, host: &mut Host, id: FetchId, to: SocketAddr) {
+        let socket = match to {
+            SocketAddr::V4(to) => host.connect(now, to).ok(),
+            SocketAddr::V6(_) => None,
+        };
+        match socket {
+            Some(socket) => self.streams.open(id, host, socket),
+            None => self.answer(now, OriginInput::End(id, Err(FetchError::Unreachable))),
+        }
+    }
+
+    fn answer(&mut self, now: Instant, input: OriginInput) {
+        self.engine.handle_input(now, FarInput::Origin(input));
+    }
+
+    /// Reads and writes connections with servers. Returns whether there was anything.
+    fn carry_on(&mut self, now: Instant, host: &mut Host) -> bool {
+        let mut moved = false;
+        for (id, stream) in self.streams.iter() {
+            while let Some(heard) = stream.hear(now, host) {
+                moved = true;
+                let input = match heard {
+                    Heard::Bytes(bytes) => OriginInput::Body(id, bytes),
+                    Heard::All => OriginInput::End(id, Ok(())),
+                };
+                self.engine.handle_input(now, FarInput::Origin(input));
+            }
+            let taken = stream.say(now, host);
+            if taken > 0 {
+                moved = true;
+                self.engine.accept_content(now, id, taken);
+            }
+        }
+        self.streams.forget();
+        moved
+    }
+
+    fn stream_changed(&mut self, now: Instant, change: Change<FetchId>) {
+        match change {
+            Change::Made(id) => self.engine.accept_content(now, id, WAITING_MAX),
+            Change::Ended(id, Err(why)) => self.answer(now, OriginInput::End(id, Err(why))),
+            Change::Ended(_, Ok(())) | Change::Ready => {}
+        }
     }
 
     /// Reads on until it is known who is there.
@@ -127,7 +198,8 @@ impl Far {
             host.abort(now, old.socket);
         }
         let from = host.addresses_of(id).map_or(IpAddr::from([0; 4]), |(_, it)| (*it.ip()).into());
-        self.engine.handle_input(now, FarInput::Connected(guest, from, Reach::default()));
+        let reach = Reach { v4: true, v6: false };
+        self.engine.handle_input(now, FarInput::Connected(guest, from, reach));
     }
 }
 
@@ -137,6 +209,10 @@ impl Program for Far {
     }
 
     fn handle_event(&mut self, now: Instant, host: &mut Host, event: Event) {
+        if let Some(change) = self.streams.handle_event(&event) {
+            self.stream_changed(now, change);
+            return self.work(now, host);
+        }
         let line = self.line.as_ref().map(|line| line.socket);
         let answers = &mut self.answers;
         match event {

@@ -153,6 +153,7 @@ impl<'a> Mesh<'a> {
                 profile: variant.profile(),
                 names: outside.names(),
                 far: far.filter(|_| router == scenario.gateway),
+                http: scenario.http,
             };
             Router::new(settings).map(|router| Member::Router(Box::new(router)))
         });

@@ -4,10 +4,11 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
 use std::collections::VecDeque;
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 
 use node::uplink::{
-    MemoryUnits, Near, NearConfig, NearInput, NearOutput, PairKeys, PairReport, Published, Worker,
+    FlowId, MemoryUnits, Near, NearConfig, NearInput, NearOutput, PairKeys, PairReport, Published,
+    TcpId, Worker,
 };
 use node::{Access, Input, OriginOutput};
 use store::{Files as _, Memory, Ring};
@@ -15,6 +16,7 @@ use wire::{Instant, PublicKey};
 
 use super::fetches::Fetches;
 use super::line::{Line, Moved};
+use super::streams::{Change, Heard, Streams, WAITING_MAX};
 use crate::net::{Event, Host, SocketId};
 
 /// Units that either end keeps at most: as many as the daemon's default of memory has in its index.
@@ -74,6 +76,9 @@ pub(super) struct Pair {
     worker: Worker<MemoryUnits>,
     to: SocketAddrV4,
     line: Option<Line>,
+    /// Clients' connections that go by it, and how many there were.
+    streams: Streams<TcpId>,
+    dialled: u64,
 }
 
 impl Pair {
@@ -87,7 +92,8 @@ impl Pair {
             scheme: far.scheme,
         };
         let near = Near::new(config, keys(seed), &chance(seed), worker.marks().into_iter());
-        Self { near, worker, to: far.to, line: None }
+        let streams = Streams::default();
+        Self { near, worker, to: far.to, line: None, streams, dialled: 0 }
     }
 
     /// Whether the far end answers.
@@ -111,8 +117,37 @@ impl Pair {
         self.near.handle_input(now, NearInput::Origin(output, false));
     }
 
-    /// Handles an event of its socket. Returns whether it was one.
+    /// Has the far end dial for a client. A connection that cannot go by the pair is reset: before it was accepted it
+    /// could, and the client may try again.
+    pub fn carry(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        socket: SocketId,
+        [client, to]: [SocketAddr; 2],
+    ) {
+        if !self.near.may_dial(to) {
+            return host.abort(now, socket);
+        }
+        self.dialled += 1;
+        let id = TcpId(self.dialled);
+        self.streams.open(id, host, socket);
+        self.near.handle_input(now, NearInput::Dial(id, to, client.ip()));
+        self.near.handle_input(now, NearInput::GrantTcp(id, WAITING_MAX));
+    }
+
+    /// Handles an event of one of its sockets. Returns whether it was one.
     pub fn handle_event(&mut self, now: Instant, host: &mut Host, event: &Event) -> bool {
+        let Some(change) = self.streams.handle_event(event) else {
+            return self.line_event(now, host, event);
+        };
+        if let Change::Ended(id, Err(why)) = change {
+            self.near.handle_input(now, NearInput::ContentEnd(FlowId::Tcp(id), Err(why)));
+        }
+        true
+    }
+
+    fn line_event(&mut self, now: Instant, host: &mut Host, event: &Event) -> bool {
         let Some(line) = &mut self.line else { return false };
         let is_ours = |id: &SocketId| *id == line.socket;
         match event {
@@ -144,7 +179,7 @@ impl Pair {
         inputs: &mut VecDeque<Input>,
     ) {
         loop {
-            let drained = self.drain(now, host, fetches, inputs);
+            let drained = self.drain(now, host, fetches, inputs) | self.carry_on(now, host);
             let moved = match &mut self.line {
                 Some(line) => line.flush(now, host, &mut self.near),
                 None => Moved::Nothing,
@@ -183,11 +218,44 @@ impl Pair {
                         fetches.perform(now, host, OriginOutput::Grant(id, granted), inputs);
                     }
                 }
-                // That the far end answers is no trouble, and no TCP flow is opened.
-                NearOutput::Notice(_) | NearOutput::Tcp(..) | NearOutput::TcpEnd(..) => {}
+                NearOutput::Tcp(id, bytes) => {
+                    if let Some(stream) = self.streams.get(id) {
+                        stream.put(bytes);
+                    }
+                }
+                NearOutput::TcpEnd(id, result) => {
+                    self.streams.get(id).into_iter().for_each(|it| it.end(result));
+                }
+                // That the far end answers is no trouble.
+                NearOutput::Notice(_) => {}
             }
         }
         drained
+    }
+
+    /// Reads and writes clients' connections. Returns whether there was anything.
+    fn carry_on(&mut self, now: Instant, host: &mut Host) -> bool {
+        let mut moved = false;
+        for (id, stream) in self.streams.iter() {
+            let flow = FlowId::Tcp(id);
+            stream.room = self.near.room(flow);
+            while let Some(heard) = stream.hear(now, host) {
+                moved = true;
+                let input = match heard {
+                    Heard::Bytes(bytes) => NearInput::Content(flow, bytes),
+                    Heard::All => NearInput::ContentEnd(flow, Ok(())),
+                };
+                self.near.handle_input(now, input);
+                stream.room = self.near.room(flow);
+            }
+            let taken = stream.say(now, host);
+            if taken > 0 {
+                moved = true;
+                self.near.handle_input(now, NearInput::GrantTcp(id, taken));
+            }
+        }
+        self.streams.forget();
+        moved
     }
 
     fn dial(&mut self, now: Instant, host: &mut Host) {

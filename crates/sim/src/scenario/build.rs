@@ -90,17 +90,18 @@ impl<'a> Builder<'a> {
         self.check_reach(&tree, &once_each(receivers.iter().copied().chain(senders)))?;
         let changes = self.changes(&tree)?;
         let workload = workload(&self.file.settings, trace);
-        let uplink = Uplink::of(&self.file.settings.uplink)
-            .map_err(|text| ScenarioError::one(self.place, &text))?;
-        let published = wired::published(&self.file.settings.uplink)
-            .map_err(|text| ScenarioError::one(self.place, &text))?;
+        let place = self.place;
+        let wrong = |text: String| ScenarioError::one(place, &text);
+        let uplink = Uplink::of(&self.file.settings.uplink).map_err(wrong)?;
+        let published = wired::published(&self.file.settings.uplink).map_err(wrong)?;
+        let http = self.file.settings.uplink.http().map_err(wrong)?;
         self.check_load(&workload, receivers.len())?;
         // Reports show the receivers by name, even if the file does not give them.
         let names = receivers.iter().map(|it| self.routers[*it].name.clone());
         self.file.settings.receivers = Some(names.collect());
         let routers = self.routers.len();
         let plane = self.file.settings.plane.plane(routers, |name| find(&self.routers, name));
-        let plane = plane.map_err(|text| ScenarioError::one(self.place, &text))?;
+        let plane = plane.map_err(wrong)?;
         let settings = &self.file.settings;
         let share = settings.liars * (self.routers.len() - 1) as f64;
         let liars =
@@ -108,20 +109,7 @@ impl<'a> Builder<'a> {
         Ok(Scenario {
             name: name.to_owned(),
             description: self.file.description,
-            radio: radio::Config {
-                phy: settings.phy,
-                data_rate: settings.data,
-                basic_rate: settings.basic,
-                queue_frames_max: settings.queue_frames as usize,
-                rts_threshold: settings.rts.map(|bytes| bytes as u32),
-                loss_scope: settings.loss_scope(),
-                broadcast_loss_share: settings.broadcast_loss_share,
-                overhear_spell: Duration::from_secs_f64(settings.overhear_spell_ms / 1e3),
-                decoding: settings.reception,
-                locking: settings.receiver,
-                dcf: settings.dcf,
-                ..radio::Config::default()
-            },
+            radio: stations(settings),
             range_m: settings.range_m,
             loss_above_mac: settings.loss_above_mac,
             gateway: self.gateway,
@@ -135,6 +123,7 @@ impl<'a> Builder<'a> {
             uplink,
             far: settings.uplink.far,
             published,
+            http,
             traffic: settings.traffic,
             workload,
             changed: settings.changed,
@@ -447,6 +436,24 @@ fn check_rates(place: &str, settings: &Settings) -> Result<(), ScenarioError> {
 fn chain(settings: &Settings) -> Vec<Router> {
     let places = (0..=settings.hops).map(|it| (it, it as f64 * settings.spacing_m));
     places.map(|(number, x_m)| Router { name: number.to_string(), x_m, y_m: 0.0 }).collect()
+}
+
+/// The stations' rates and queues.
+fn stations(settings: &Settings) -> radio::Config {
+    radio::Config {
+        phy: settings.phy,
+        data_rate: settings.data,
+        basic_rate: settings.basic,
+        queue_frames_max: settings.queue_frames as usize,
+        rts_threshold: settings.rts.map(|bytes| bytes as u32),
+        loss_scope: settings.loss_scope(),
+        broadcast_loss_share: settings.broadcast_loss_share,
+        overhear_spell: Duration::from_secs_f64(settings.overhear_spell_ms / 1e3),
+        decoding: settings.reception,
+        locking: settings.receiver,
+        dcf: settings.dcf,
+        ..radio::Config::default()
+    }
 }
 
 fn workload(settings: &Settings, trace: Vec<Request>) -> Workload {

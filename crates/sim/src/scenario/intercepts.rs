@@ -2,7 +2,7 @@
 
 use wire::{Interception, Scheme};
 
-use super::Scenario;
+use super::{Http, Scenario};
 
 /// The interfaces on which a router intercepts requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +19,12 @@ impl Scenario {
         let is_gateway = router == self.gateway;
         let has_clients = self.receivers.contains(&router);
         match scheme.interception() {
-            // The gateway's own clients are its clients as much as those behind other routers.
-            Some(Interception::Gateway) => {
-                Intercepts { mesh: is_gateway, clients: is_gateway && has_clients }
-            }
-            Some(Interception::AccessRouters) => Intercepts { mesh: false, clients: has_clients },
             None => Intercepts { mesh: false, clients: false },
+            Some(Interception::AccessRouters) if self.http == Http::Cached => {
+                Intercepts { mesh: false, clients: has_clients }
+            }
+            // The gateway's own clients are its clients as much as those behind other routers.
+            Some(_) => Intercepts { mesh: is_gateway, clients: is_gateway && has_clients },
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The key `paper`, which sets other keys too: those of [`Variant`](super::variant::Variant), and those of the
-//! link plane.
+//! The key `paper`, which sets other keys too: those of [`Variant`], of the link plane, and of the uplink.
 
 use wire::Paper;
 
 use super::choice::Word;
 use super::key::{self, Settings, Slot};
 use super::traffic::Traffic;
+use super::variant::Variant;
 
 impl Settings {
     /// Follows the paper of this name, or none; `None` if there is no such paper. Keys set later are
@@ -17,10 +17,10 @@ impl Settings {
             return Some(());
         }
         let mut usual = Self::default();
-        for (key, _) in plane(before) {
+        for (key, _) in others(before) {
             self.word(key)?.take(usual.word(key)?.word())?;
         }
-        for (key, word) in plane(self.variant.paper) {
+        for (key, word) in others(self.variant.paper) {
             self.word(key)?.take(word)?;
         }
         Some(())
@@ -29,16 +29,17 @@ impl Settings {
     /// Fails if a key contradicts the paper that is set, or the paper means nothing here.
     pub(super) fn check_paper(&mut self) -> Result<(), String> {
         let Some(paper) = self.variant.paper else { return Ok(()) };
-        if paper.scheme().is_some() {
-            if !matches!(self.traffic, Traffic::Files | Traffic::Pages) {
-                return Err(format!(
-                    "`paper` \"{paper}\" is for `traffic` \"files\" or \"pages\", and here it is \"{}\"",
-                    self.traffic.word()
-                ));
-            }
-            return self.variant.check();
+        let is_about_packets = !paper.link_plane().is_empty();
+        if !is_about_packets && !matches!(self.traffic, Traffic::Files | Traffic::Pages) {
+            return Err(format!(
+                "`paper` \"{paper}\" is for `traffic` \"files\" or \"pages\", and here it is \"{}\"",
+                self.traffic.word()
+            ));
         }
-        for (key, theirs) in plane(Some(paper)) {
+        if paper.scheme().is_some() {
+            self.variant.check()?;
+        }
+        for (key, theirs) in others(Some(paper)) {
             if self.word(key).is_none_or(|it| it.word() != *theirs) {
                 return Err(format!(
                     "`paper` \"{paper}\" has {key} \"{theirs}\": leave `{key}` out"
@@ -57,15 +58,19 @@ impl Settings {
     }
 }
 
-fn plane(paper: Option<Paper>) -> &'static [(&'static str, &'static str)] {
-    paper.map_or(&[], Paper::link_plane)
+/// The keys whose values a paper gives, with these values, other than those of [`Variant`].
+fn others(paper: Option<Paper>) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    paper.into_iter().flat_map(|paper| {
+        let settings = paper.settings().iter().filter(|(key, _)| !Variant::has(key));
+        settings.chain(paper.link_plane())
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use wire::{Paper, Scheme};
 
-    use crate::scenario::Scenario;
+    use crate::scenario::{Http, Scenario};
 
     fn load(settings: &[(&str, &str)]) -> Result<Scenario, String> {
         let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -98,6 +103,45 @@ mod tests {
         }
         let none = load(&[("paper", "inpcm"), ("paper", "none")]).unwrap();
         assert!(!none.plane.is_on() && none.key("tcp_recovery") == "standard");
+    }
+
+    #[test]
+    fn the_one_about_the_uplink_sets_how_content_crosses_its_pair() {
+        let of = |settings: &[(&str, &str)]| {
+            let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            let settings: Vec<_> = settings.iter().map(own).collect();
+            Scenario::load("uplink", &settings).map_err(|it| it.to_string())
+        };
+        let set = [("far", "pair"), ("paper", "wanax")];
+        let wanax = of(&set).unwrap();
+        assert_eq!(wanax.published.unwrap().to_string(), "mrc-8-128");
+        assert_eq!(wanax.http, Http::Bypass);
+        // Everything else is as it was, and stays free.
+        let usual = of(&[]).unwrap();
+        let names = usual.keys.iter().map(|it| it.name);
+        let changed: Vec<_> = names.filter(|it| wanax.key(it) != usual.key(it)).collect();
+        assert_eq!(changed, ["paper", "far", "uplink", "http"]);
+        let finer = of(&[&set[..], &[("degree", "2"), ("units", "32KiB")]].concat()).unwrap();
+        assert_eq!(finer.published.unwrap().to_string(), "mrc-2-32");
+        assert_eq!(finer.scheme(Some(Scheme::Thcp)), Ok(Scheme::Thcp));
+        let none = of(&[&set[..], &[("paper", "none")]].concat()).unwrap();
+        assert_eq!((none.published, none.http), (None, Http::Cached));
+        for (settings, expected) in [
+            (&[("paper", "wanax")][..], "`uplink` \"mrc\" is of a pair: set `far` to \"pair\""),
+            (&[("http", "bypass")], "`http` \"bypass\" is of a pair: set `far` to \"pair\""),
+            (
+                &[("far", "pair"), ("paper", "wanax"), ("uplink", "src")],
+                "`paper` \"wanax\" has uplink \"mrc\": leave `uplink` out",
+            ),
+            (
+                &[("http", "cached"), ("paper", "wanax"), ("http", "cached")],
+                "`paper` \"wanax\" has http \"bypass\": leave `http` out",
+            ),
+        ] {
+            assert_eq!(of(settings).unwrap_err(), format!("uplink.toml: {expected}"));
+        }
+        let why = load(&[("paper", "wanax")]).unwrap_err();
+        assert!(why.contains("\"wanax\" is for `traffic` \"files\" or \"pages\""), "{why}");
     }
 
     #[test]

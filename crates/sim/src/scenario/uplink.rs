@@ -24,6 +24,7 @@ pub(super) struct UplinkKeys {
     pub queue: u64,
     pub far: FarEnd,
     pub crossing: Crossing,
+    pub http: Http,
     /// 0: the scheme's usual one.
     pub degree: u64,
     pub smallest: u64,
@@ -40,6 +41,7 @@ impl Default for UplinkKeys {
             queue: 1000,
             far: FarEnd::None,
             crossing: Crossing(None),
+            http: Http::Cached,
             degree: 0,
             smallest: 0,
         }
@@ -80,6 +82,31 @@ impl Choice for Crossing {
         (Self(Some(Kind::MrcLarge)), "mrc-large"),
         (Self(Some(Kind::Src)), "src"),
     ];
+}
+
+/// What becomes of intercepted HTTP. The words are those of the daemon's table `[experiment]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http {
+    /// Routers parse it, and serve it from their stores.
+    Cached,
+    /// The gateway has it cross the pair as any TCP connection, without a cache (Wanax §5); no other router intercepts
+    /// it.
+    Bypass,
+}
+
+impl Choice for Http {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Cached, "cached"), (Self::Bypass, "bypass")];
+}
+
+impl UplinkKeys {
+    /// What becomes of HTTP; otherwise why that cannot be.
+    pub(super) fn http(&self) -> Result<Http, String> {
+        if self.http == Http::Bypass && self.far == FarEnd::None {
+            return Err("`http` \"bypass\" is of a pair: set `far` to \"pair\"".into());
+        }
+        Ok(self.http)
+    }
 }
 
 /// The published scheme that the keys describe, if they describe one; otherwise why there is none.

@@ -130,10 +130,10 @@ impl Variant {
         it.fields().map(|(key, field)| (key, field.word()))
     }
 
-    /// The keys that the daemon's configuration needs: the paper, which sets all others; else the keys that
-    /// differ from their defaults.
+    /// The keys that the configuration of each daemon needs: the paper, which sets all others; else the keys that
+    /// differ from their defaults. A paper about the uplink is the gateway's alone.
     pub fn varied(&self) -> Vec<(&'static str, String)> {
-        if let Some(paper) = self.paper {
+        if let Some(paper) = self.paper.filter(|it| *it != Paper::Wanax) {
             return vec![("paper", paper.name().to_owned())];
         }
         let words = self.words().into_iter().zip(Self::default().words());
@@ -148,11 +148,17 @@ impl Variant {
     fn of(paper: Option<Paper>) -> Self {
         let mut it = Self { paper, ..Self::default() };
         for (key, word) in paper.map_or(&[][..], Paper::settings) {
-            let field = it.fields().into_iter().find(|(name, _)| name == key);
-            let taken = field.and_then(|(_, field)| field.take(word));
-            debug_assert!(taken.is_some(), "{key} {word}");
+            if let Some((_, field)) = it.fields().into_iter().find(|(name, _)| name == key) {
+                let taken = field.take(word);
+                debug_assert!(taken.is_some(), "{key} {word}");
+            }
         }
         it
+    }
+
+    /// Whether this key is one of its words.
+    pub(super) fn has(key: &str) -> bool {
+        Self::default().fields().iter().any(|(name, _)| *name == key)
     }
 
     /// Fails if a key contradicts the paper that is set.
@@ -188,8 +194,7 @@ const NO_PAPER: &str = "none";
 impl Variant {
     /// The values of the key `paper`.
     pub(super) fn papers() -> impl Iterator<Item = &'static str> {
-        let papers = Paper::ALL.into_iter().filter(|it| it.is_of_scenarios());
-        [NO_PAPER].into_iter().chain(papers.map(Paper::name))
+        [NO_PAPER].into_iter().chain(Paper::ALL.into_iter().map(Paper::name))
     }
 
     /// The value of the key `paper`.
@@ -200,8 +205,7 @@ impl Variant {
     /// Follows the paper of this name, or none, and sets all keys here; keys set later are [checked](Self::check).
     /// `None` if there is no such paper.
     pub(super) fn follow(&mut self, name: &str) -> Option<()> {
-        let mut papers = Paper::ALL.into_iter().filter(|it| it.is_of_scenarios());
-        let paper = papers.find(|it| it.name() == name);
+        let paper = Paper::ALL.into_iter().find(|it| it.name() == name);
         if paper.is_none() && name != NO_PAPER {
             return None;
         }
@@ -288,8 +292,9 @@ mod tests {
             );
         }
         assert!(load(&[ditto, ("halves", "dropped")]).is_ok());
-        let why = load(&[("paper", "wanax")]).unwrap_err();
-        let known = ["none", "wine", "inpcm", "meshcache", "ditto"].map(|it| format!("{it:?}"));
+        let why = load(&[("paper", "dito")]).unwrap_err();
+        let known = ["none", "wine", "inpcm", "meshcache", "ditto", "wanax"];
+        let known = known.map(|it| format!("{it:?}"));
         assert!(why.contains(&known.join(" or ")), "{why}");
     }
 

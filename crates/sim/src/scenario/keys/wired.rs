@@ -11,7 +11,7 @@ const BY_TCP: &[Traffic] =
     &[Traffic::Files, Traffic::Tcp, Traffic::Flows, Traffic::Fetches, Traffic::Pages];
 
 /// The keys, in the order in which reports list them.
-pub(super) static KEYS: [Spec; 17] = [
+pub(super) static KEYS: [Spec; 18] = [
     Spec {
         name: "uplink_mbps",
         meaning: "rate of the gateway's uplink, in Mbit/s; from the mesh to the outside it may be another, uplink_up_mbps",
@@ -74,6 +74,13 @@ pub(super) static KEYS: [Spec; 17] = [
         layouts: &[],
         traffic: ORIGIN,
         slot: Slot::Whole(0..=65_536, |it| &mut it.uplink.smallest),
+    },
+    Spec {
+        name: "http",
+        meaning: "what becomes of intercepted requests: \"cached\", or \"bypass\": they cross the pair as any TCP connection",
+        layouts: &[],
+        traffic: ORIGIN,
+        slot: Slot::Word(|it| &mut it.uplink.http),
     },
     Spec {
         name: "mss",
