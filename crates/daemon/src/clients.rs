@@ -109,16 +109,14 @@ impl Acceptor {
     /// until there is room.
     fn admit(&self, stream: TcpStream, client: SocketAddr) -> bool {
         let network = network(&stream, client);
-        if self.is_flow(&stream) {
+        let protocol = self.protocol(&stream);
+        if protocol == Protocol::Any {
             // Its client could not try again elsewhere. When there are many, they are not intercepted any more.
-            let permit = self.driver.limit().take(network);
-            // At once: a connection that has no head yet may be closed to make room.
-            permit.flow();
-            self.receive(stream, client, permit);
+            self.receive(stream, client, self.driver.limit().take(network), protocol);
             return true;
         }
         match self.driver.limit().arrive(network) {
-            Ok(permit) => self.receive(stream, client, permit),
+            Ok(permit) => self.receive(stream, client, permit, protocol),
             Err(Refused::Share) => {
                 tracing::debug!(%client, "refused: its network has its share of all connections");
                 if self.kind != ListenerKind::Transparent {
@@ -131,7 +129,7 @@ impl Acceptor {
                     self.turn_away(stream, Refused::Full);
                 }
                 ListenerKind::Transparent => {
-                    self.receive(stream, client, self.driver.limit().take(network));
+                    self.receive(stream, client, self.driver.limit().take(network), protocol);
                     return false;
                 }
             },
@@ -139,10 +137,12 @@ impl Acceptor {
         true
     }
 
-    /// Whether it may be of any protocol.
-    fn is_flow(&self, stream: &TcpStream) -> bool {
-        let dialled = || stream.local_addr().is_ok_and(|to| self.driver.is_flow(to.port()));
-        self.kind == ListenerKind::Transparent && dialled()
+    fn protocol(&self, stream: &TcpStream) -> Protocol {
+        let is_flow = || stream.local_addr().is_ok_and(|to| self.driver.is_flow(to.port()));
+        match self.kind == ListenerKind::Transparent && is_flow() {
+            true => Protocol::Any,
+            false => Protocol::Http,
+        }
     }
 
     fn turn_away(&self, stream: TcpStream, why: Refused) {
@@ -156,7 +156,8 @@ impl Acceptor {
         tracing::info!("no room for more clients: new connections bypass the daemon");
         while let Some((stream, client)) = gate.accept_waiting() {
             let permit = self.driver.limit().take(network(&stream, client));
-            self.receive(stream, client, permit);
+            let protocol = self.protocol(&stream);
+            self.receive(stream, client, permit, protocol);
         }
         if let Err(error) = gate.close() {
             return tracing::warn!(%error, "cannot stop listening");
@@ -169,7 +170,17 @@ impl Acceptor {
         tracing::info!("there is room for clients again");
     }
 
-    fn receive(&self, stream: TcpStream, client: SocketAddr, permit: Rc<Permit>) {
+    fn receive(
+        &self,
+        stream: TcpStream,
+        client: SocketAddr,
+        permit: Rc<Permit>,
+        protocol: Protocol,
+    ) {
+        if protocol == Protocol::Any {
+            // At once: a connection that has no head yet may be closed to make room.
+            permit.flow();
+        }
         settle(&stream);
         let traffic = self.driver.pool().dialler().traffic();
         let stream = Client::new(traffic.meter(stream, With::Client), permit.meter());
@@ -178,7 +189,16 @@ impl Acceptor {
             ListenerKind::Explicit => Entrance::Explicit,
             ListenerKind::Mirror => Entrance::Mirror,
             ListenerKind::Transparent => {
-                spawn_local(intercepted(driver, stream, client, own_port, permit));
+                let Ok(dialled) = stream.local_addr() else { return };
+                if is_dialled_itself(dialled, own_port) {
+                    return tracing::debug!(%client, "refused: it dialled the transparent port itself");
+                }
+                match protocol {
+                    Protocol::Any => spawn_local(carried(driver, stream, client, dialled, permit)),
+                    Protocol::Http => {
+                        spawn_local(intercepted(driver, stream, client, dialled, permit))
+                    }
+                };
                 return;
             }
         };
@@ -203,28 +223,41 @@ fn is_at_home(client: IpAddr, here: std::io::Result<IpAddr>) -> bool {
     near.is_loopback() || here.is_ok_and(|here| here.to_canonical() == near)
 }
 
-/// Serves a client whose connection to an origin was intercepted.
+/// What an intercepted connection may speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Http,
+    Any,
+}
+
+/// Whether the client dialled this listener itself, and no rule redirected the connection. To relay it would make the
+/// daemon dial itself without end.
+fn is_dialled_itself(dialled: SocketAddr, own_port: u16) -> bool {
+    dialled.port() == own_port && is_own(dialled.ip().to_canonical()) != Some(false)
+}
+
+/// Serves a client whose connection was intercepted, on a port of any protocol.
+async fn carried(
+    driver: Driver,
+    stream: Client,
+    client: IpAddr,
+    dialled: SocketAddr,
+    permit: Rc<Permit>,
+) {
+    tokio::select! {
+        () = carry(driver, stream, client, dialled) => {}
+        () = permit.closed() => {}
+    }
+}
+
+/// Serves a client whose connection to an origin was intercepted, on a port of HTTP.
 async fn intercepted(
     driver: Driver,
     mut stream: Client,
     client: IpAddr,
-    own_port: u16,
+    dialled: SocketAddr,
     permit: Rc<Permit>,
 ) {
-    let Ok(dialled) = stream.local_addr() else { return };
-    if dialled.port() == own_port && is_own(dialled.ip().to_canonical()) != Some(false) {
-        // The client dialled this listener itself, and no rule redirected the connection. To relay it
-        // would make the daemon dial itself without end.
-        tracing::debug!(%client, "refused: it dialled the transparent port itself");
-        return;
-    }
-    if driver.is_flow(dialled.port()) {
-        tokio::select! {
-            () = carry(driver, stream, client, dialled) => {}
-            () = permit.closed() => {}
-        }
-        return;
-    }
     let first = tokio::select! {
         first = first_bytes(&mut stream) => first,
         () = permit.closed() => return,
