@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use host::intercept::Rules;
 use node::Prefix;
 use toml::Spanned;
 use wire::Selection;
@@ -234,7 +233,7 @@ impl Config {
         self.check_sizes(&mut wrong, machine);
         self.check_low_ports(&mut wrong);
         let is_idle = self.intercept.ports.is_empty() && self.uplink.far.is_none();
-        if self.intercept.is_on() && is_idle {
+        if !self.intercept.interfaces.is_empty() && is_idle {
             let text = "none of them is 80 or in `http`, and there is no far end for others: nothing would be intercepted";
             wrong.add("[intercept] ports", text);
         } else if let Some(rules) = self.rules()
@@ -324,25 +323,6 @@ impl Config {
                 format!("{of} would be {wanted}, and this machine has {there}MiB: take less");
             wrong.add(key, text);
         }
-    }
-}
-
-impl Config {
-    /// Says which ports the file lists in vain.
-    fn not_intercepted(&self) -> Option<String> {
-        let is_in_vain = self.intercept.is_on() && self.uplink.far.is_none();
-        (is_in_vain && !self.intercept.flows.is_empty()).then(|| {
-            format!(
-                "[intercept] ports: {}: not intercepted, since they are not in `http`, and there is no far end of the uplink",
-                self.intercept.flows
-            )
-        })
-    }
-
-    /// The firewall rules, still without what changes while the daemon runs; `None` if nothing is intercepted.
-    pub fn rules(&self) -> Option<Rules> {
-        let flows = self.intercept.flows(&self.mesh, &self.uplink);
-        self.intercept.rules(&self.mesh.direct, flows)
     }
 }
 

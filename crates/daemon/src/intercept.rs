@@ -10,9 +10,9 @@ use serde_json::json;
 
 use crate::ask;
 use crate::cli::{Intercept as Action, InterceptWhat};
-use crate::config::{Config, Intercept, Overrides, some_or};
+use crate::config::{Config, Overrides, some_or};
 use crate::exit::Failure;
-use crate::transparent::moment;
+use crate::transparent::nameable;
 
 /// Performs the action. Settings that the command line lacks come from the running daemon; if none
 /// runs that intercepts, from the configuration.
@@ -34,9 +34,9 @@ pub async fn run(action: &Action, paths: &[PathBuf]) -> Result<(), Failure> {
             egress.map_err(Failure::failed)?.interfaces()
         }
     };
-    let reach = of_daemon.as_ref().map(|rules| rules.moment().reach).unwrap_or_default();
-    let rules = rules(what, of_daemon.unwrap_or_else(|| configured(&config)))?;
-    let rules = rules.at(&moment(out, reach));
+    // The configuration may intercept on no interface: the command line may name some.
+    let rules = rules(what, of_daemon.unwrap_or_else(|| config.rules_of_any()))?;
+    let rules = Rules { out: nameable(out), ..rules };
     match action {
         Action::Apply(_) => apply(&rules, what.json),
         _ => check(&rules, whence, what.json),
@@ -57,13 +57,6 @@ impl Whence {
             Self::File => "the configuration",
         }
     }
-}
-
-/// The rules of the configuration, even if it intercepts on no interface: the command line may name some.
-fn configured(config: &Config) -> Rules {
-    let Intercept { interfaces, port, ports, .. } = config.intercept.clone();
-    let none = Rules { interfaces, ports, listen_port: port, ..Rules::default() };
-    Rules { direct: config.mesh.direct.clone(), ..config.rules().unwrap_or(none) }
 }
 
 fn rules(what: &InterceptWhat, base: Rules) -> Result<Rules, Failure> {

@@ -214,7 +214,7 @@ impl Observed for Observer {
                 ports: config.intercept.ports.clone(),
                 flows: self.flows(&config),
                 out: self.driver.pool().dialler().egress().interfaces(),
-                interfaces_missing: missing_interfaces(&config.intercept.interfaces),
+                interfaces_missing: missing_interfaces(&config.rules_of_any().all_interfaces()),
                 works,
                 note,
             },

@@ -93,12 +93,13 @@ const KEYS: [Key; 46] = [
     fixed!("[experiment] search-timeout", experiment.search.timeout),
     fixed!("[experiment] squares", experiment.squares),
     fixed!("[experiment] uplink", experiment.uplink),
-    fixed!("[experiment] http", experiment.http),
+    // It says of which kind the intercepted ports are, and nothing else.
+    live!("[experiment] http", experiment.http),
 ];
 
 /// The names of the settings that a reload found changed.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Changes {
+pub struct Changes {
     /// Settings that apply now.
     taken: Vec<&'static str>,
     /// Settings that apply after a restart.
@@ -106,7 +107,7 @@ struct Changes {
 }
 
 /// Copies to `held` the settings that can change at run time.
-fn take_over(held: &mut Config, new: &Config) -> Changes {
+pub fn take_over(held: &mut Config, new: &Config) -> Changes {
     let mut changes = Changes::default();
     for key in &KEYS {
         match key.take {
@@ -152,11 +153,11 @@ impl Reload {
         loop {
             tokio::select! {
                 Some(()) = hangup.recv() => self.reload(),
-                () = changed(&mut reach) => self.transparent.change(&self.held),
-                () = changed(&mut is_crowded) => self.transparent.change(&self.held),
+                () = changed(&mut reach) => self.transparent.follow(&self.held),
+                () = changed(&mut is_crowded) => self.transparent.follow(&self.held),
                 () = egress.changed() => {
                     self.driver.pool().clear();
-                    self.transparent.change(&self.held);
+                    self.transparent.follow(&self.held);
                 }
             }
         }
@@ -195,6 +196,7 @@ impl Reload {
         self.driver.uplink(NearInput::Access(settings.access.clone()));
         self.driver.feed(Input::Settings(settings));
         self.observer.holds(&self.held);
+        self.driver.set_flow_ports(self.held.intercept.flows.clone());
         self.transparent.change(&self.held);
     }
 }
@@ -251,6 +253,22 @@ mod tests {
         );
         assert_eq!((held.intercept.port, held.intercept.ports), (3130, vec![80]));
         assert_eq!(held.intercept.flows, FlowPorts::Only(vec![8080]));
+    }
+
+    #[test]
+    fn whether_http_bypasses_the_cache_can_change() {
+        let key = "00".repeat(32);
+        let text = |experiment| {
+            format!("[uplink]\nfar = \"far.example.org\"\nfar-key = \"{key}\"\n{experiment}")
+        };
+        let bypass = "[experiment]\nhttp = \"bypass\"";
+        let (changes, held) = changes(&text(""), &text(bypass));
+        let taken = ["[intercept] ports", "[intercept] http", "[experiment] http"].to_vec();
+        assert_eq!(changes, Changes { taken, left: vec![] });
+        assert_eq!(
+            (held.intercept.ports, held.intercept.flows),
+            (vec![], FlowPorts::Only(vec![80]))
+        );
     }
 
     #[test]

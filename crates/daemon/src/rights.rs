@@ -6,9 +6,9 @@
 
 use crate::config::{Config, Given, Place};
 use crate::exit::Failure;
+use crate::reload::take_over;
 use crate::status::Rights;
 use host::helper::{Charge, Helper};
-use host::intercept::Rules;
 use host::rights::{InForce, Limits, NETWORK, Places, has_any, may_bind_without};
 use rustix::thread::CapabilitySet;
 use std::ffi::OsString;
@@ -95,32 +95,30 @@ pub async fn say_end(helper: Helper) {
 
 /// Runs as the helper until the daemon has ended.
 pub fn serve(given: &Given) -> Result<(), Failure> {
-    let mut first: Option<Config> = None;
+    let mut held: Option<Config> = None;
     let read = || {
-        let config = Config::load(given.file.as_deref(), &given.overrides);
-        let config = config.map(|mut config| {
-            let first = first.get_or_insert_with(|| {
-                make_control_dir(&config);
-                config.clone()
-            });
-            // What the daemon takes up only when it starts: the rules must not go before.
-            config.uplink.clone_from(&first.uplink);
-            config.mesh.interfaces.clone_from(&first.mesh.interfaces);
-            config.mesh.port = first.mesh.port;
-            config
-        });
-        config.map(|it| charge(&it)).map_err(|error| {
+        let new = Config::load(given.file.as_deref(), &given.overrides).map_err(|error| {
             let problems: Vec<_> = error.problems.iter().map(ToString::to_string).collect();
             problems.join("; ")
-        })
+        })?;
+        Ok(charge(match &mut held {
+            // As the daemon does: the rules must not go before it.
+            Some(held) => {
+                take_over(held, &new);
+                held
+            }
+            None => {
+                make_control_dir(&new);
+                held.insert(new)
+            }
+        }))
     };
     host::helper::serve(read).map_err(Failure::usage)
 }
 
 fn charge(config: &Config) -> Charge {
-    // The port is that of the start, even if interfaces come only with a reload.
-    let none = || Rules { listen_port: config.intercept.port, ..Rules::default() };
-    let rules = config.rules().unwrap_or_else(none);
+    // Interfaces may come only with a reload.
+    let rules = config.rules_of_any();
     let lock = Some(lock_path(&config.control));
     Charge { rules, capture: config.overhear.interface.clone(), lock }
 }

@@ -8,10 +8,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::config;
 use crate::ledger::Summary;
 use host::datagrams::DatagramCounts;
-use host::intercept::{FlowPorts, Flows, ForwardedBytes, Rules};
+use host::intercept::{Flows, ForwardedBytes, Rules};
 use host::traffic::WireBytes;
 use node::account::ClassBytes;
 use node::{Prefix, Report};
@@ -151,10 +150,10 @@ impl Intercept {
     /// The firewall rules that the daemon means to be set, still without what changes while it runs; `None` if nothing is
     /// intercepted. `direct` are the destinations in the mesh.
     pub fn rules(&self, direct: &[Prefix]) -> Option<Rules> {
-        let (interfaces, ports) = (self.interfaces.clone(), self.ports.clone());
-        let settings =
-            config::Intercept { interfaces, ports, port: self.port, flows: FlowPorts::default() };
-        settings.rules(direct, self.flows.clone())
+        let Self { interfaces, ports, flows, .. } = self.clone();
+        let (direct, listen_port) = (direct.to_vec(), self.port);
+        let rules = Rules { interfaces, ports, flows, direct, listen_port, ..Rules::default() };
+        Some(rules).filter(Rules::is_on)
     }
 }
 

@@ -9,7 +9,6 @@ use crate::observe::Observer;
 use host::egress::Egress;
 use host::helper::{Helper, HelperError};
 use host::intercept::{Moment, Rules, is_interface_name, missing_interfaces};
-use node::uplink::Reach;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use tokio::net::TcpListener;
@@ -26,8 +25,8 @@ pub struct Transparent {
 enum State {
     /// None of the daemon's rules is set.
     Off,
-    /// New connections are intercepted.
-    On { accepting: AbortHandle },
+    /// New connections are intercepted, by these rules.
+    On { accepting: AbortHandle, rules: Rules },
     /// New connections bypass the daemon; open ones are still intercepted.
     Released,
 }
@@ -43,11 +42,9 @@ pub fn open(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListen
     }
 }
 
-/// What the rules depend on now: the interfaces that lead out, and what the far end reaches. Names that cannot stand in
-/// an nftables ruleset are left out: the kernel allows more names.
-pub fn moment(out: Vec<String>, reach: Reach) -> Moment {
-    let out = out.into_iter().filter(|name| is_interface_name(name)).collect();
-    Moment { out, reach }
+/// The names that can stand in an nftables ruleset: the kernel allows more names.
+pub fn nameable(names: Vec<String>) -> Vec<String> {
+    names.into_iter().filter(|name| is_interface_name(name)).collect()
 }
 
 /// The address of the transparent listener, for error messages.
@@ -68,17 +65,29 @@ impl Transparent {
             && self.apply(&rules)
         {
             let accept = clients::accept(self.driver.clone(), listener, ListenerKind::Transparent);
-            self.state = State::On { accepting: spawn_local(accept).abort_handle() };
+            self.state = State::On { accepting: spawn_local(accept).abort_handle(), rules };
         }
     }
 
-    /// Applies the rules that follow from the current configuration and routes; the port does not
-    /// change.
+    /// As [`change`](Self::change), if the rules are to be others than those in force: to apply rules takes a while, and
+    /// their counters begin anew.
+    pub fn follow(&mut self, config: &Config) {
+        if !matches!(&self.state, State::On { rules, .. } if self.rules(config).as_ref() == Some(rules))
+        {
+            self.change(config);
+        }
+    }
+
+    /// Applies the rules that follow from the current configuration, routes and far end; the port does not change.
     pub fn change(&mut self, config: &Config) {
         let intercept = &config.intercept;
-        match (self.rules(config), &mut self.state) {
+        match (self.rules(config), &self.state) {
             (Some(wanted), State::On { .. }) => {
-                self.apply(&wanted);
+                if self.apply(&wanted)
+                    && let State::On { rules, .. } = &mut self.state
+                {
+                    *rules = wanted;
+                }
             }
             (Some(_), State::Off | State::Released) => match open(intercept, self.helper()) {
                 Ok(listener) => self.begin(config, listener),
@@ -111,12 +120,11 @@ impl Transparent {
 
     /// What the helper makes of the configuration, which it reads itself.
     fn rules(&self, config: &Config) -> Option<Rules> {
-        self.driver.set_flow_ports(config.intercept.flows.clone());
-        let moment = moment(self.egress.interfaces(), self.driver.reaches());
-        Some(config.rules()?.at(&moment))
+        let (out, reach) = (nameable(self.egress.interfaces()), self.driver.reaches());
+        Some(config.rules()?.at(&Moment { out, reach }))
     }
 
-    fn apply(&mut self, rules: &Rules) -> bool {
+    fn apply(&self, rules: &Rules) -> bool {
         match self.helper().apply(rules.moment()) {
             Ok(applied) => {
                 applied.notes.iter().for_each(|note| tracing::warn!("interception: {note}"));
@@ -149,7 +157,8 @@ impl Transparent {
 
     /// Turns interception off for new connections, then closes the listener.
     fn release(&mut self) {
-        let State::On { accepting } = std::mem::replace(&mut self.state, State::Released) else {
+        let State::On { accepting, .. } = std::mem::replace(&mut self.state, State::Released)
+        else {
             return;
         };
         if let Err(error) = self.helper().release() {

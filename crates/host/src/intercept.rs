@@ -308,6 +308,12 @@ table inet {TABLE_NAME} {{
         all
     }
 
+    /// Whether anything is intercepted.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        !self.all_interfaces().is_empty()
+    }
+
     /// The rules as they are to be at this moment.
     #[must_use]
     pub fn at(self, moment: &Moment) -> Self {

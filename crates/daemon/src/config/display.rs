@@ -13,15 +13,15 @@ impl fmt::Display for Config {
         writeln!(f, "memory     {}", Size(self.memory_bytes))?;
         writeln!(f, "drain      {}", Span(self.drain))?;
         writeln!(f, "store      {}, {}", store.place, Size(store.size_bytes))?;
-        match intercept.is_on() && !intercept.ports.is_empty() {
-            true => writeln!(
+        match intercept.interfaces.is_empty() || intercept.ports.is_empty() {
+            true => writeln!(f, "intercept  off")?,
+            false => writeln!(
                 f,
                 "intercept  {}: port {:?} to {}",
                 intercept.interfaces.join(" "),
                 intercept.ports,
                 intercept.port
             )?,
-            false => writeln!(f, "intercept  off")?,
         }
         if let Some(flows) = self.rules().and_then(|rules| rules.flows) {
             let interfaces = flows.interfaces.join(" ");

@@ -1,11 +1,10 @@
 //! Table `[intercept]`: which connections are intercepted.
 
 use host::intercept::{FlowPorts, Flows, Rules};
-use node::Prefix;
 use node::uplink::Reach;
 use serde::Deserialize;
 
-use super::{Mesh, Overrides, Uplink, file, some_or};
+use super::{Config, Mesh, Overrides, Uplink, file, some_or};
 
 const HTTP: u16 = 80;
 /// Ports that `"all"` leaves out. What they carry is encrypted, and gains nothing by the pair: SSH, HTTPS, SMTP, DNS, IMAP
@@ -71,28 +70,9 @@ impl Intercept {
         }
     }
 
-    /// Whether anything is intercepted.
-    pub fn is_on(&self) -> bool {
-        !self.interfaces.is_empty()
-    }
-
-    /// The firewall rules, still without what changes while the daemon runs; `None` if nothing is intercepted.
-    /// `direct` are the destinations in the mesh.
-    pub fn rules(&self, direct: &[Prefix], flows: Option<Flows>) -> Option<Rules> {
-        let is_on = self.is_on() || flows.as_ref().is_some_and(|it| !it.interfaces.is_empty());
-        is_on.then(|| Rules {
-            interfaces: self.interfaces.clone(),
-            ports: self.ports.clone(),
-            flows,
-            direct: direct.to_vec(),
-            listen_port: self.port,
-            ..Rules::default()
-        })
-    }
-
     /// What goes by the pair, still without the families that the far end reaches; `None` if nothing does. The gateway
     /// serves the clients of other routers, too, which come by the mesh.
-    pub(super) fn flows(&self, mesh: &Mesh, uplink: &Uplink) -> Option<Flows> {
+    fn flows(&self, mesh: &Mesh, uplink: &Uplink) -> Option<Flows> {
         let far = uplink.far.as_ref()?;
         let mut interfaces = self.interfaces.clone();
         interfaces
@@ -107,6 +87,32 @@ impl Intercept {
             only @ FlowPorts::Only(_) => only,
         };
         (!ports.is_empty()).then_some(Flows { interfaces, ports, reach: Reach::default() })
+    }
+}
+
+impl Config {
+    /// The firewall rules, still without what changes while the daemon runs; `None` if nothing is intercepted.
+    pub fn rules(&self) -> Option<Rules> {
+        Some(self.rules_of_any()).filter(Rules::is_on)
+    }
+
+    /// As [`rules`](Self::rules), also if nothing is intercepted.
+    pub fn rules_of_any(&self) -> Rules {
+        let Intercept { interfaces, port, ports, .. } = self.intercept.clone();
+        let flows = self.intercept.flows(&self.mesh, &self.uplink);
+        let direct = self.mesh.direct.clone();
+        Rules { interfaces, ports, flows, direct, listen_port: port, ..Rules::default() }
+    }
+
+    /// Says which ports the file lists in vain.
+    pub(super) fn not_intercepted(&self) -> Option<String> {
+        let is_in_vain = !self.intercept.interfaces.is_empty() && self.uplink.far.is_none();
+        (is_in_vain && !self.intercept.flows.is_empty()).then(|| {
+            format!(
+                "[intercept] ports: {}: not intercepted, since they are not in `http`, and there is no far end of the uplink",
+                self.intercept.flows
+            )
+        })
     }
 }
 

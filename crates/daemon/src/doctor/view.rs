@@ -8,7 +8,7 @@ use host::intercept::Rules;
 use super::kernel::Kernel;
 use crate::config::{Config, Place};
 use crate::status::{PeerLine, Status};
-use crate::transparent::moment;
+use crate::transparent::nameable;
 
 /// What is known before the checks look. The running daemon's word counts more than the file's: it may have been
 /// started with other settings.
@@ -36,14 +36,11 @@ impl View {
 
     /// The interception rules that must be set; `None` if nothing is intercepted.
     pub fn rules(&self) -> Option<Rules> {
-        let (rules, reach) = match &self.status {
-            Some(Status { intercept: it, .. }) => {
-                let reach = it.flows.as_ref().map(|flows| flows.reach);
-                (it.rules(&self.config.mesh.direct)?, reach)
-            }
-            None => (self.config.rules()?, None),
+        let rules = match &self.status {
+            Some(status) => status.intercept.rules(&self.config.mesh.direct)?,
+            None => self.config.rules()?,
         };
-        Some(rules.at(&moment(self.out.clone(), reach.unwrap_or_default())))
+        Some(Rules { out: nameable(self.out.clone()), ..rules })
     }
 
     /// The mesh's interfaces; none without a mesh.
