@@ -40,11 +40,6 @@ impl Ring {
         Ok(Self { file, bytes, key: Key(key), end: 0 })
     }
 
-    /// The budget in bytes: no longer write is kept.
-    pub fn bytes_max(&self) -> u64 {
-        self.bytes
-    }
-
     /// What lies before this position was overwritten.
     pub fn first(&self) -> u64 {
         self.end.saturating_sub(self.bytes)

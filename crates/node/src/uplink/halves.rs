@@ -3,15 +3,14 @@
 //! *What it is:* [`Outward`] and [`Inward`], which hand each call on to one of two. *Why not one trait:* half of the
 //! calls exist for one of them only.
 
-use super::messages::{Batch, Message};
+use super::messages::Message;
 use super::receiver::{Broken, Event, Receiver};
 use super::schedule::Rate;
 use super::sender::{Record, Sender};
 use super::tcp::Kind;
-use super::wanax::{self, ChunkName, Published};
+use super::wanax::{self, Published};
 use super::work::{Done, Job};
 use crate::input::FetchError;
-use bytes::Bytes;
 use wire::Instant;
 
 /// What an end sends.
@@ -162,17 +161,12 @@ impl Outward {
         }
     }
 
-    /// The receiver has put a root together.
-    pub fn acknowledged(&mut self, payload: u64) {
-        self.published.acknowledged(payload);
-    }
-
-    /// The receiver lacks chunks of a root.
+    /// The half for what only a published scheme has.
     ///
     /// # Errors
-    /// If it asks for more than it may.
-    pub fn requested(&mut self, payload: u64, names: &[ChunkName]) -> Result<(), Broken> {
-        if self.is_published { self.published.requested(payload, names) } else { Err(Broken) }
+    /// If the connection uses the history.
+    pub fn by_names(&mut self) -> Result<&mut wanax::sender::Sender, Broken> {
+        if self.is_published { Ok(&mut self.published) } else { Err(Broken) }
     }
 
     /// The number of the next payload.
@@ -254,34 +248,20 @@ impl Inward {
         either!(self.is_busy())
     }
 
-    /// A header has come.
-    pub fn batch(&mut self, batch: Batch) -> Result<(), Broken> {
-        if self.is_published { Err(Broken) } else { self.ours.batch(batch) }
+    /// The half for what only the history has.
+    ///
+    /// # Errors
+    /// If the connection uses a published scheme.
+    pub fn by_history(&mut self) -> Result<&mut Receiver, Broken> {
+        if self.is_published { Err(Broken) } else { Ok(&mut self.ours) }
     }
 
-    /// A few uncut bytes have come.
-    pub fn piece(&mut self, flow: u64, bytes: Bytes) -> Result<(), Broken> {
-        if self.is_published { Err(Broken) } else { self.ours.piece(flow, bytes) }
-    }
-
-    /// Uncut bytes come as the next payload.
-    pub fn raw(&mut self, flow: u64, length: u32) -> Result<(), Broken> {
-        if self.is_published { Err(Broken) } else { self.ours.raw(flow, length) }
-    }
-
-    /// A unit that was wanted has come.
-    pub fn unit(&mut self, position: u64, bytes: Bytes) -> Result<(), Broken> {
-        if self.is_published { Err(Broken) } else { self.ours.unit(position, bytes) }
-    }
-
-    /// A root's header has come: of a flow, with these lengths of the content, the list, the payload.
-    pub fn root(&mut self, flow: u64, lengths: [u32; 3]) -> Result<(), Broken> {
-        if self.is_published { self.published.root(flow, lengths) } else { Err(Broken) }
-    }
-
-    /// The answer to a request has come, with chunks of these lengths.
-    pub fn chunks(&mut self, lengths: Vec<u32>) -> Result<(), Broken> {
-        if self.is_published { self.published.chunks(lengths) } else { Err(Broken) }
+    /// The half for what only a published scheme has.
+    ///
+    /// # Errors
+    /// If the connection uses the history.
+    pub fn by_names(&mut self) -> Result<&mut wanax::receiver::Receiver, Broken> {
+        if self.is_published { Ok(&mut self.published) } else { Err(Broken) }
     }
 
     /// The number of the newest payload plus one: parts name theirs by the distance from it.

@@ -126,9 +126,10 @@ fn name_of(bytes: &[u8]) -> Name {
     short(content::name(bytes).as_bytes())
 }
 
-fn short(name: &[u8; 32]) -> Name {
-    let mut short = [0; 16];
-    short.copy_from_slice(&name[..16]);
+/// The first bytes of a name.
+fn short<const N: usize>(name: &[u8; 32]) -> [u8; N] {
+    let mut short = [0; N];
+    short.copy_from_slice(&name[..N]);
     short
 }
 

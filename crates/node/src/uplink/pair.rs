@@ -261,15 +261,17 @@ impl Pair {
             return Err(Broken);
         }
         match message {
-            Message::Batch(batch) => self.receiver.batch(batch)?,
+            Message::Batch(batch) => self.receiver.by_history()?.batch(batch)?,
             Message::Root { flow, length, listing, payload } => {
-                self.receiver.root(flow, [length, listing, payload])?;
+                self.receiver.by_names()?.root(flow, [length, listing, payload])?;
             }
-            Message::Chunks(lengths) => self.receiver.chunks(lengths)?,
-            Message::Acknowledge(payload) => self.sender.acknowledged(payload),
-            Message::Request(payload, names) => self.sender.requested(payload, &names)?,
-            Message::Piece(flow, bytes) => self.receiver.piece(flow, bytes)?,
-            Message::Raw(flow, length) => self.receiver.raw(flow, length)?,
+            Message::Chunks(lengths) => self.receiver.by_names()?.chunks(lengths)?,
+            Message::Acknowledge(payload) => self.sender.by_names()?.acknowledged(payload),
+            Message::Request(payload, names) => {
+                self.sender.by_names()?.requested(payload, &names)?
+            }
+            Message::Piece(flow, bytes) => self.receiver.by_history()?.piece(flow, bytes)?,
+            Message::Raw(flow, length) => self.receiver.by_history()?.raw(flow, length)?,
             Message::Finish(flow, result) => self.receiver.finish(flow, result),
             Message::Credit(flow, bytes) => self.sender.credit(flow, bytes),
             Message::Want(positions) => {
@@ -281,7 +283,9 @@ impl Pair {
                     self.job(Owner::Pair, Job::Supply(position));
                 }
             }
-            Message::Unit(position, bytes) => self.receiver.unit(position, bytes.into())?,
+            Message::Unit(position, bytes) => {
+                self.receiver.by_history()?.unit(position, bytes.into())?;
+            }
             Message::Beat { nonce, first, .. } => {
                 link.beaten = Some(nonce);
                 self.sender.raise_floor(first);

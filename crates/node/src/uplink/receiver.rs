@@ -52,6 +52,14 @@ pub enum Event {
     Work(u64, Job),
 }
 
+impl Event {
+    /// Whether it is of use after the connection's end: what was ready before may still be passed on, and jobs and
+    /// messages go nowhere.
+    pub fn outlives_connection(&self) -> bool {
+        matches!(self, Self::Content(..) | Self::End(..))
+    }
+}
+
 /// The receiving half of a pair's end.
 #[derive(Default)]
 pub struct Receiver {
@@ -114,10 +122,7 @@ impl Receiver {
         let events = std::mem::take(&mut self.events);
         let Self { wanted, known, jobs, .. } = *self;
         *self = Self { wanted, known, jobs, ..Self::default() };
-        // What was ready before the end may still be passed on; jobs and messages go nowhere.
-        self.events.extend(
-            events.into_iter().filter(|event| matches!(event, Event::Content(..) | Event::End(..))),
-        );
+        self.events.extend(events.into_iter().filter(Event::outlives_connection));
     }
 
     /// A flow begins.
@@ -308,25 +313,19 @@ impl Receiver {
     fn may_arrive(&self, literals: &Literals, horizon: u64) -> bool {
         let count = literals.lengths.len() as u64;
         let Some(end) = literals.first.checked_add(count) else { return false };
-        let is_taken = |span: Span| {
-            self.early.range(span.first..span.end()).next().is_some() || span.first < self.known
-        };
-        let span = Span { first: literals.first, count: count as u32 };
-        let overlaps = |it: &Arriving| match it {
-            Arriving::Literals { literals: it, .. } => {
-                it.first < end && literals.first < it.first + it.lengths.len() as u64
-            }
-            Arriving::Raw(..) => false,
-        };
-        let waits = |(it, _): &(Literals, Bytes)| {
-            it.first < end && literals.first < it.first + it.lengths.len() as u64
-        };
+        let is_known =
+            literals.first < self.known || self.early.range(literals.first..end).next().is_some();
+        let arriving = self.arriving.values().filter_map(|it| match it {
+            Arriving::Literals { literals, .. } => Some(literals),
+            Arriving::Raw(..) => None,
+        });
+        let mut others = arriving.chain(self.waiting.iter().map(|(literals, _)| literals));
         let is_older = |old: &Span| old.end() <= literals.first;
         end <= horizon
             && literals.dictionary.iter().all(is_older)
-            && !is_taken(span)
-            && !self.arriving.values().any(overlaps)
-            && !self.waiting.iter().any(waits)
+            && !is_known
+            && !others
+                .any(|it| it.first < end && literals.first < it.first + it.lengths.len() as u64)
     }
 
     fn unpack_what_can_be(&mut self) {

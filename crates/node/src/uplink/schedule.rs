@@ -6,6 +6,12 @@ use wire::Instant;
 
 /// A flow counts as short until this many bytes of it have crossed.
 pub const SHORT: u64 = 32 * 1024;
+/// Parts of a flow that are ready or being prepared at most.
+pub const AHEAD: usize = 2;
+/// Payloads of long flows that are ready or being prepared at most, in bytes.
+pub const UNSENT_MAX: usize = 512 * 1024;
+/// Jobs for long flows at one time at most.
+pub const JOBS_MAX: usize = 2;
 /// Clients whose shares are remembered at most.
 const CLIENTS_MAX: usize = 4096;
 

@@ -10,7 +10,7 @@ mod flow;
 use super::dictionary::dictionary;
 use super::index::Index;
 use super::messages::{Batch, Coding, Literals, Message};
-use super::schedule::{Rate, SHORT, Shares, Turn};
+use super::schedule::{AHEAD, JOBS_MAX, Rate, SHORT, Shares, Turn, UNSENT_MAX};
 use super::tcp::Kind;
 use super::work::Job;
 use super::{BATCH_MAX, LITERALS_MAX, digest_of};
@@ -23,14 +23,8 @@ use std::time::Duration;
 use store::{HistoryState, Mark};
 use wire::Instant;
 
-/// Batches of a flow that are ready or being packed at most.
-const AHEAD: usize = 2;
 /// Units that may have positions while an older one is not sent, about: the receiver keeps them in memory.
 const UNORDERED_MAX: u64 = 512;
-/// Payloads of long flows that are ready or being packed at most, in bytes.
-const UNSENT_MAX: usize = 512 * 1024;
-/// Jobs that pack long flows' batches at one time at most.
-const PACKING_MAX: usize = 2;
 
 /// Content waits this long for more of it, unless there is enough for a batch or it has ended: each batch
 /// has a digest and a header.
@@ -256,7 +250,7 @@ impl Sender {
         };
         let is_short = flow.crossed < SHORT && flow.batches.is_empty();
         // A short flow's job must not wait behind several long ones.
-        is_short || (self.unsent < UNSENT_MAX && self.packing.len() + new_jobs < PACKING_MAX)
+        is_short || (self.unsent < UNSENT_MAX && self.packing.len() + new_jobs < JOBS_MAX)
     }
 
     fn finish_if_drained(&mut self, id: u64) {

@@ -51,22 +51,17 @@ impl Near {
     pub(super) fn client_end(&mut self, id: TcpId, result: Result<(), FetchError>) {
         let id = FlowId::Tcp(id);
         let Some(Flow::Tcp(flow)) = self.flows.get_mut(&id) else { return };
-        match (*flow, result) {
-            (_, Err(why)) => {
-                self.flows.remove(&id);
-                // In its order: what the client said last is for the server.
-                self.pair.receiver.forget(id.number());
-                self.pair.sender.abort(id.number(), why);
-            }
-            (TcpFlow::Open | TcpFlow::Receiving, Ok(())) => {
-                *flow = TcpFlow::Receiving;
-                self.pair.sender.finish(id.number(), Ok(()));
-            }
-            (TcpFlow::Sending, Ok(())) => {
-                self.flows.remove(&id);
-                self.pair.sender.finish(id.number(), Ok(()));
-            }
+        if let Err(why) = result {
+            self.flows.remove(&id);
+            // In its order: what the client said last is for the server.
+            self.pair.receiver.forget(id.number());
+            return self.pair.sender.abort(id.number(), why);
         }
+        match flow {
+            TcpFlow::Open | TcpFlow::Receiving => *flow = TcpFlow::Receiving,
+            TcpFlow::Sending => _ = self.flows.remove(&id),
+        }
+        self.pair.sender.finish(id.number(), Ok(()));
     }
 
     /// The server takes no more of what a client says.

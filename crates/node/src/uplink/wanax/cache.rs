@@ -4,7 +4,7 @@ use super::assemble::Parts;
 use super::hints::Hints;
 use super::index::{Index, Place};
 use super::prune::list;
-use super::{ChunkName, Counts, Done, Job, Kind, Listing, Published};
+use super::{ChunkName, Counts, Done, Job, Kind, Listing, Published, name_of};
 use bytes::Bytes;
 use std::sync::Arc;
 use store::Ring;
@@ -39,8 +39,7 @@ impl Cache {
         match job {
             Job::Begin(scheme) => {
                 if self.scheme.is_some_and(|before| before != scheme) {
-                    self.hints = Hints::new(self.entries_max);
-                    self.index = Index::new(self.entries_max);
+                    self.lose();
                 }
                 self.scheme = Some(scheme);
                 Done::Begun
@@ -61,13 +60,10 @@ impl Cache {
         let listing = list(kind, &mut self.hints, now, root, ends);
         let mut payload = Vec::new();
         listing.encode(&mut payload);
-        let mut start = 0;
-        for entry in &listing.entries {
-            let end = start + entry.length as usize;
+        for (entry, (_, place)) in listing.entries.iter().zip(listing.places()) {
             if entry.is_missing {
-                payload.extend_from_slice(&root[start..end]);
+                payload.extend_from_slice(&root[place]);
             }
-            start = end;
         }
         (listing, payload.into())
     }
@@ -86,12 +82,11 @@ impl Cache {
         Done::Assembled(content, self.counts)
     }
 
-    /// Reads a chunk, with its fingerprint; forgets it if that cannot be done.
+    /// Reads a chunk and checks it against its name; forgets it if it is another, or cannot be read.
     pub(super) fn read(&mut self, name: &ChunkName, place: Place) -> Option<Bytes> {
         self.counts.reads += 1;
         let read = self.ring.read(place.position, place.skipped, place.length);
-        let is_sound = |bytes: &Bytes| super::names_of(&[bytes]) == [*name];
-        let read = read.filter(is_sound);
+        let read = read.filter(|bytes| name_of(bytes) == *name);
         if read.is_none() {
             self.index.forget(name);
         }
@@ -108,7 +103,6 @@ impl Cache {
     }
 
     /// Forgets all.
-    #[cfg(test)]
     pub fn lose(&mut self) {
         self.hints = Hints::new(self.entries_max);
         self.index = Index::new(self.entries_max);

@@ -35,6 +35,7 @@ pub use cache::Cache;
 pub use listing::{Entry, Listing};
 pub use published::{Kind, Published, Unpublished};
 
+use super::short;
 use bytes::Bytes;
 use std::sync::Arc;
 use wire::Instant;
@@ -113,14 +114,14 @@ pub struct Counts {
     pub entries: u64,
 }
 
-/// The names of chunks.
+/// The name of a chunk.
+fn name_of(chunk: &[u8]) -> ChunkName {
+    short(content::name(chunk).as_bytes())
+}
+
+/// The names of chunks: faster than one by one.
 fn names_of(chunks: &[&[u8]]) -> Vec<ChunkName> {
     let mut names = Vec::with_capacity(chunks.len());
     content::names(chunks, &mut names);
-    let short = |name: &wire::ChunkId| {
-        let mut short = [0; NAME];
-        short.copy_from_slice(&name.as_bytes()[..NAME]);
-        short
-    };
-    names.iter().map(short).collect()
+    names.iter().map(|name| short(name.as_bytes())).collect()
 }

@@ -104,9 +104,7 @@ impl Receiver {
         let events = std::mem::take(&mut self.events);
         let Self { wrong_hints, counts, jobs, .. } = *self;
         *self = Self { wrong_hints, counts, jobs, ..Self::default() };
-        // What was ready before the end may still be passed on; jobs and messages go nowhere.
-        let is_ready = |event: &Event| matches!(event, Event::Content(..) | Event::End(..));
-        self.events.extend(events.into_iter().filter(is_ready));
+        self.events.extend(events.into_iter().filter(Event::outlives_connection));
     }
 
     /// A flow begins.
@@ -261,7 +259,7 @@ impl Receiver {
         let mut start = 0;
         for (name, length) in names.into_iter().zip(lengths) {
             if *length == 0 {
-                // S has it no more: nobody can tell how the flow goes on.
+                // S has dropped the chunk: the flow cannot be continued.
                 let flow = waiting.flow;
                 self.acknowledge(number);
                 if self.flows.contains_key(&flow) {

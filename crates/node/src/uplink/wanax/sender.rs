@@ -12,7 +12,7 @@ use crate::input::FetchError;
 use crate::uplink::FLOWS_MAX;
 use crate::uplink::messages::Message;
 use crate::uplink::receiver::Broken;
-use crate::uplink::schedule::{SHORT, Shares, Turn};
+use crate::uplink::schedule::{AHEAD, JOBS_MAX, SHORT, Shares, Turn, UNSENT_MAX};
 use crate::uplink::sender::{ABORTED_MAX, PAUSE, PAUSE_TCP, Record};
 use crate::uplink::tcp::Kind;
 use bytes::{Bytes, BytesMut};
@@ -23,12 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::Instant;
 
-/// Roots of a flow that are listed or being listed at most.
-const AHEAD: usize = 2;
-/// Payloads that are ready and not sent at most, in bytes, unless a flow is short.
-const UNSENT_MAX: usize = 512 * 1024;
-/// Roots of long flows that are being listed at one time at most.
-const LISTING_MAX: usize = 2;
 /// What a root may take until it is acknowledged.
 const COST_MAX: usize = ROOT_MAX + PAYLOAD_MAX;
 
@@ -179,9 +173,7 @@ impl Sender {
     pub fn abort(&mut self, flow: u64, why: FetchError) {
         let Some(it) = self.flows.get_mut(&flow) else { return };
         if it.queued > ABORTED_MAX || it.credit == 0 {
-            it.roots.clear();
-            it.partial.bytes.clear();
-            it.queued = 0;
+            it.drop_queued();
         }
         self.finish(flow, Err(why));
     }
@@ -190,9 +182,7 @@ impl Sender {
     pub fn cancel(&mut self, id: u64) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         flow.is_cancelled = true;
-        flow.roots.clear();
-        flow.partial.bytes.clear();
-        flow.queued = 0;
+        flow.drop_queued();
         let all = std::mem::take(&mut flow.outgoing);
         let (begun, others): (VecDeque<_>, VecDeque<_>) =
             all.into_iter().partition(|it| it.number.is_some());
@@ -251,7 +241,8 @@ impl Sender {
     /// Has roots listed; returns jobs, each with the flow that it is for.
     pub fn prepare(&mut self, now: Instant) -> Vec<(u64, Job)> {
         let mut jobs = Vec::new();
-        let mut turns: Vec<_> = self.flows.iter().map(|(id, flow)| self.turn(*id, flow)).collect();
+        let busy = self.flows.iter().filter(|(_, flow)| !flow.is_idle());
+        let mut turns: Vec<_> = busy.map(|(id, flow)| self.turn(*id, flow)).collect();
         turns.sort_unstable();
         for (_, id) in turns {
             while self.may_prepare(id, jobs.len()) {
@@ -276,7 +267,7 @@ impl Sender {
         let Some(flow) = self.flows.get(&id) else { return false };
         let listing = self.listing.len() + new_jobs;
         let is_short = flow.crossed < SHORT && flow.outgoing.is_empty();
-        let is_turn = is_short || (self.unsent < UNSENT_MAX && listing < LISTING_MAX);
+        let is_turn = is_short || (self.unsent < UNSENT_MAX && listing < JOBS_MAX);
         // R takes more than that for a fault.
         let fits = self.unacked + (listing + 1) * COST_MAX <= UNACKED_MAX
             && self.kept.len() + AHEAD * FLOWS_MAX < ROOTS_MAX;
@@ -500,6 +491,18 @@ impl Flow {
         self.cutter.restart();
         let root = std::mem::take(&mut self.partial);
         self.roots.push_back((root.bytes.into(), root.ends));
+    }
+
+    /// Forgets what waits to be listed.
+    fn drop_queued(&mut self) {
+        self.roots.clear();
+        self.partial.bytes.clear();
+        self.queued = 0;
+    }
+
+    /// Nothing is to be listed, and more may come.
+    fn is_idle(&self) -> bool {
+        self.roots.is_empty() && self.ended.is_none() && !self.is_cancelled
     }
 
     fn room(&self) -> u64 {
