@@ -212,22 +212,16 @@ class Counted:
 
     def __init__(self):
         self.before, self.began = link_bytes(), time.perf_counter()
-        self.seconds = None
-
-    def stop(self):
-        self.seconds = time.perf_counter() - self.began
 
     def end(self, **record):
         """Waits until the link is quiet."""
-        if self.seconds is None:
-            self.stop()
-        now = link_bytes()
+        seconds, now = time.perf_counter() - self.began, link_bytes()
         while True:
             time.sleep(1)
             now, earlier = link_bytes(), now
             if sum(now) - sum(earlier) < 400:
                 break
-        add(seconds=self.seconds, to_client=now[0] - self.before[0], to_origin=now[1] - self.before[1], **record)
+        add(seconds=seconds, to_client=now[0] - self.before[0], to_origin=now[1] - self.before[1], **record)
 
 
 def link_bytes():

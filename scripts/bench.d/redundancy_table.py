@@ -144,10 +144,6 @@ def order(found):
             for label, holds in statements]
 
 
-def sizes_of(found):
-    return sorted(it["average_bytes"][-1] for it in found.schemes if it["kind"] == "mrc" and it["degree"] == 2)
-
-
 def rising(singles, which):
     by_size = sorted(singles, key=lambda it: -it["average_bytes"][-1])
     return ascending(it[which] for it in by_size)

@@ -25,7 +25,7 @@ pub async fn part(mut stream: impl AsyncWrite + Unpin + Borrow<TcpStream>) -> io
 }
 
 /// How long what was written may take to arrive before a connection is reset …
-const LINGER: Duration = Duration::from_secs(2);
+pub const LINGER: Duration = Duration::from_secs(2);
 /// … and how often it is looked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 

@@ -73,7 +73,7 @@ impl Reader<'_> {
     }
 }
 
-/// A published scheme is one of a pair.
+/// A published scheme needs a far end.
 pub fn check(scheme: Option<Published>, uplink: &Uplink, wrong: &mut ConfigError) {
     if let (Some(scheme), None) = (scheme, &uplink.far) {
         let text = format!("{scheme} is of a pair: give [uplink] `far` and `far-key`");

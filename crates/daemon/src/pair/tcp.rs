@@ -1,10 +1,10 @@
 //! A TCP connection whose bytes go by the pair: with a client at the gateway, with a server at the far end.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
+use host::parting::LINGER;
 use node::FetchError;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, split};
 use tokio::sync::Notify;
 
@@ -12,9 +12,6 @@ use tokio::sync::Notify;
 const READ_MAX: usize = 16 * 1024;
 /// Bytes that may wait for a connection's socket: the engine gives no more.
 pub const WAITING_MAX: u64 = 64 * 1024;
-
-/// How long the other side may take to read what was said before a connection was broken off.
-const LINGER: Duration = Duration::from_secs(2);
 
 /// What the engine has for a connection.
 #[derive(Default)]

@@ -82,7 +82,7 @@ impl Request {
         bytes[4] = kind;
         bytes[5] = names.len().min(NAMES_MAX) as u8;
         if let Self::Apply(Moment { reach, .. }) | Self::Check(Moment { reach, .. }) = self {
-            bytes[6] = u8::from(reach.v4) | u8::from(reach.v6) << 1;
+            bytes[6] = reach.bits();
         }
         for (place, name) in bytes[NAMES_AT..].chunks_exact_mut(NAME_BYTES).zip(names) {
             let length = name.len().min(NAME_BYTES - 1);
@@ -98,8 +98,8 @@ impl Request {
         let names: Option<Vec<String>> = places.map(name).collect();
         let count = usize::from(bytes[5]);
         let Some(names) = names.filter(|_| count <= NAMES_MAX) else { return (number, None) };
-        let reach = Reach { v4: bytes[6] & 1 != 0, v6: bytes[6] & 2 != 0 };
-        if bytes[6] > 3 || (bytes[6] != 0 && !matches!(bytes[4], 1 | 2)) {
+        let Some(reach) = Reach::from_bits(bytes[6]) else { return (number, None) };
+        if bytes[6] != 0 && !matches!(bytes[4], 1 | 2) {
             return (number, None);
         }
         let request = match (bytes[4], count) {

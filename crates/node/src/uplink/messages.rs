@@ -234,7 +234,7 @@ pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
             w.bytes(&[BEATEN]);
             w.number((*nonce).into());
         }
-        Message::Reaches(reach) => w.bytes(&[REACHES, reach.encode()]),
+        Message::Reaches(reach) => w.bytes(&[REACHES, reach.bits()]),
         Message::Root { .. }
         | Message::Acknowledge(_)
         | Message::Request(..)
@@ -285,7 +285,7 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
         BEATEN => Message::Beaten(fields.short()?),
         REACHES => {
             let [reach] = fields.array()?;
-            Message::Reaches(Reach::decode(reach)?)
+            Message::Reaches(Reach::from_bits(reach).ok_or(Malformed)?)
         }
         ROOT => Message::Root {
             flow,
@@ -308,7 +308,7 @@ pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malf
     })
 }
 
-/// Bytes that are not none.
+/// At least one byte.
 fn some(bytes: &[u8]) -> Result<&[u8], Malformed> {
     if bytes.is_empty() { Err(Malformed) } else { Ok(bytes) }
 }
@@ -321,7 +321,7 @@ fn encode_hello(hello: &Hello, w: &mut Writer<'_>) {
         w.number(extent.end);
     }
     w.bytes(&hello.fresh);
-    w.bytes(&[hello.reach.encode()]);
+    w.bytes(&[hello.reach.bits()]);
     w.bytes(&hello.scheme.map_or([0; 3], Published::code));
 }
 
@@ -336,7 +336,7 @@ fn decode_hello(fields: &mut Fields<'_>) -> Result<Message, Malformed> {
     }
     let fresh = fields.array()?;
     let [reach] = fields.array()?;
-    let reach = Reach::decode(reach)?;
+    let reach = Reach::from_bits(reach).ok_or(Malformed)?;
     let scheme = match fields.array()? {
         [0, 0, 0] => None,
         code => Some(Published::of_code(code).ok_or(Malformed)?),

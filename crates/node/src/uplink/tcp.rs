@@ -78,15 +78,14 @@ impl Reach {
         }
     }
 
-    pub(super) fn encode(self) -> u8 {
+    /// As a byte: a bit for each family.
+    pub fn bits(self) -> u8 {
         u8::from(self.v4) | u8::from(self.v6) << 1
     }
 
-    pub(super) fn decode(bits: u8) -> Result<Self, Malformed> {
-        if bits > 3 {
-            return Err(Malformed);
-        }
-        Ok(Self { v4: bits & 1 != 0, v6: bits & 2 != 0 })
+    /// The families of such a byte; `None` if it has other bits.
+    pub fn from_bits(bits: u8) -> Option<Self> {
+        (bits <= 3).then_some(Self { v4: bits & 1 != 0, v6: bits & 2 != 0 })
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Routes {
 #[derive(Clone, Debug, Default)]
 struct Paths {
     next: Vec<u16>,
-    /// See [`Routes::other_hop`].
+    /// See [`Routes::other_hop`]; empty until one is asked for.
     other: Vec<u16>,
     costs: Vec<u64>,
 }
@@ -123,6 +123,11 @@ impl Routes {
     /// section 3.1): the one with the least cost after [`next_hop`](Self::next_hop).
     pub fn other_hop(&mut self, from: usize, to: usize) -> Option<usize> {
         self.next_hop(from, to)?;
+        if self.towards[to].other.is_empty() {
+            let Paths { next, costs, .. } = &self.towards[to];
+            let other = (0..next.len()).map(|from| self.other(from, next[from], costs)).collect();
+            self.towards[to].other = other;
+        }
         let other = self.towards[to].other[from];
         (other != NONE).then_some(usize::from(other))
     }
@@ -159,8 +164,7 @@ impl Routes {
                 }
             }
         }
-        let other = (0..next.len()).map(|from| self.other(from, next[from], &costs)).collect();
-        Paths { next, other, costs }
+        Paths { next, other: Vec::new(), costs }
     }
 
     /// The nearest neighbour of a station that is nearer to the destination, but for its next hop.
