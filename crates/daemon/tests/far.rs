@@ -46,6 +46,16 @@ fn next_version(old: &[u8]) -> Vec<u8> {
     new
 }
 
+/// What crosses for a file, its next version, and a copy of that, each got by the gateway's client.
+fn cross_versions(nginx: &Nginx, gateway: &Hearsay) -> [u64; 3] {
+    let old = noise(1, 1_000_000);
+    let new = next_version(&old);
+    [("old", &old), ("new", &new), ("copy", &new)].map(|(name, bytes)| {
+        nginx.put(name, bytes);
+        get(gateway, name, bytes)
+    })
+}
+
 #[test]
 fn a_new_version_of_a_file_crosses_as_a_difference() {
     network::inside("a_new_version_of_a_file_crosses_as_a_difference", || {
@@ -54,19 +64,12 @@ fn a_new_version_of_a_file_crosses_as_a_difference() {
         let far = FarEnd::start(&world, &key_of_gateway(&world));
         let gateway = gateway(&world, &far.lines);
         wait_until_up(&gateway);
-        let old = noise(1, 1_000_000);
-        let new = next_version(&old);
-        for (name, bytes) in [("old", &old), ("new", &new), ("copy", &new)] {
-            nginx.put(name, bytes);
-        }
-        let first = get(&gateway, "old", &old);
+        let [first, second, third] = cross_versions(&nginx, &gateway);
         assert!((1_000_000..1_006_000).contains(&first), "{first}");
-        let second = get(&gateway, "new", &new);
         assert!(second < 5_000, "{second}");
-        let third = get(&gateway, "copy", &new);
         assert!(third < 1_000, "{third}");
         // A response that is stored does not cross at all.
-        assert_eq!(get(&gateway, "copy", &new), 0);
+        assert_eq!(get(&gateway, "copy", &next_version(&noise(1, 1_000_000))), 0);
         let page = gateway.command(&["uplink"]);
         let page = String::from_utf8_lossy(&page.stdout).into_owned();
         assert!(page.contains("10.2.0.2:3144, up") && page.contains("3 by the far end"), "{page}");
@@ -83,16 +86,9 @@ fn as_published_a_new_version_crosses_by_the_names_of_its_chunks() {
             let lines = format!("{}\n[experiment]\nuplink = \"{scheme}\"\n", far.lines);
             let gateway = gateway(&world, &lines);
             wait_until_up(&gateway);
-            let old = noise(1, 1_000_000);
-            let new = next_version(&old);
-            for (name, bytes) in [("old", &old), ("new", &new), ("copy", &new)] {
-                nginx.put(name, bytes);
-            }
-            let first = get(&gateway, "old", &old);
+            let [first, second, third] = cross_versions(&nginx, &gateway);
             assert!((1_000_000..1_010_000).contains(&first), "{scheme}: {first}");
-            let second = get(&gateway, "new", &new);
             assert!((500..20_000).contains(&second), "{scheme}: {second}");
-            let third = get(&gateway, "copy", &new);
             assert!(third < 3_000, "{scheme}: {third}");
             let counts = &uplink(&gateway)["counts"];
             assert!(counts["chunk_reads"].as_u64() > Some(20), "{scheme}: {counts}");

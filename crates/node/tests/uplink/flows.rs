@@ -2,8 +2,6 @@
 
 use crate::bytes::{edited, noise, page};
 use crate::net::{Link, Net};
-use bytes::Bytes;
-use node::uplink::{FlowId, NearInput};
 use node::{FetchError, FetchId};
 use std::time::Duration;
 
@@ -60,15 +58,7 @@ fn what_differs_a_little_crosses_as_a_difference() {
 fn many_flows_at_once_are_all_exact() {
     let mut net = Net::up(Link::FAST);
     let bodies: Vec<_> = (0..60).map(|seed| page(seed % 20, 100 + 97 * seed as usize)).collect();
-    for (at, body) in bodies.iter().enumerate() {
-        net.origin(&format!("/{at}"), body.clone());
-    }
-    let ids: Vec<_> = (0..bodies.len()).map(|at| net.get(&format!("/{at}"))).collect();
-    net.until(|net| ids.iter().all(|id| net.answers[id].end.is_some()));
-    for (id, body) in ids.iter().zip(&bodies) {
-        assert_eq!(net.answers[id].end, Some(Ok(())));
-        assert!(net.answers[id].body == *body, "{id}");
-    }
+    net.get_together(&bodies);
 }
 
 #[test]
@@ -166,25 +156,7 @@ fn what_the_far_end_cannot_find_goes_past_it() {
 fn content_of_a_request_crosses_too_and_only_once() {
     let mut net = Net::up(Link::SLOW);
     let body = noise(11, 300_000);
-    let mut costs = Vec::new();
-    for _ in 0..2 {
-        let before = net.crossed;
-        let fetch = node::Fetch { method: http::Method::POST, ..Net::fetch_of("/echo") };
-        let id = net.fetch(fetch, true);
-        let mut rest = Bytes::from(body.clone());
-        while !rest.is_empty() {
-            let room = net.near.room(FlowId::Fetch(FetchId(id))).min(rest.len() as u64);
-            let piece = rest.split_to(room as usize);
-            net.near.handle_input(net.now, NearInput::Content(FlowId::Fetch(FetchId(id)), piece));
-            net.run_for(Duration::from_millis(50));
-        }
-        net.near.handle_input(net.now, NearInput::ContentEnd(FlowId::Fetch(FetchId(id)), Ok(())));
-        net.run_for(Duration::from_millis(1));
-        net.until(|net| net.answers[&id].end.is_some());
-        assert_eq!(net.answers[&id].end, Some(Ok(())));
-        assert!(net.answers[&id].body == body);
-        costs.push((net.crossed.0 - before.0, net.crossed.1 - before.1));
-    }
+    let costs = [net.echo(&body), net.echo(&body)];
     assert!(costs[0].1 > 300_000 && costs[1].1 < 3_000 && costs[1].0 < 3_000, "{costs:?}");
 }
 

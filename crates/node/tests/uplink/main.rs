@@ -15,3 +15,4 @@ mod rogue;
 mod savings;
 mod strangers;
 mod tcp;
+mod uses;

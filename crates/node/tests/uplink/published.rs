@@ -3,11 +3,11 @@
 use crate::bytes::{edited, noise, page};
 use crate::net::{Link, Net};
 use crate::rogue::{AgainstNear, literals};
-use bytes::Bytes;
-use node::uplink::{FlowId, Message, NearInput};
-use node::{FetchError, FetchId};
+use node::FetchError;
+use node::uplink::Message;
 use std::time::Duration;
 
+const SERVER: &str = "198.51.100.7:5432";
 const SCHEMES: [&str; 4] = ["mrc-8-128", "mrc-2-64", "mrc-large-4-256", "src-1024"];
 
 /// A net whose ends are connected.
@@ -68,15 +68,7 @@ fn many_flows_at_once_are_all_exact() {
         let mut net = up(Link::FAST, scheme);
         let bodies: Vec<_> =
             (0..40).map(|seed| page(seed % 10, 100 + 97 * seed as usize)).collect();
-        for (at, body) in bodies.iter().enumerate() {
-            net.origin(&format!("/{at}"), body.clone());
-        }
-        let ids: Vec<_> = (0..bodies.len()).map(|at| net.get(&format!("/{at}"))).collect();
-        net.until(|net| ids.iter().all(|id| net.answers[id].end.is_some()));
-        for (id, body) in ids.iter().zip(&bodies) {
-            assert_eq!(net.answers[id].end, Some(Ok(())));
-            assert!(net.answers[id].body == *body, "{scheme}: {id}");
-        }
+        net.get_together(&bodies);
     }
 }
 
@@ -84,24 +76,7 @@ fn many_flows_at_once_are_all_exact() {
 fn content_of_a_request_crosses_too_and_only_once() {
     let mut net = up(Link::SLOW, "mrc-8-128");
     let body = noise(11, 300_000);
-    let mut costs = Vec::new();
-    for _ in 0..2 {
-        let before = net.crossed;
-        let fetch = node::Fetch { method: http::Method::POST, ..Net::fetch_of("/echo") };
-        let id = net.fetch(fetch, true);
-        let mut rest = Bytes::from(body.clone());
-        while !rest.is_empty() {
-            let room = net.near.room(FlowId::Fetch(FetchId(id))).min(rest.len() as u64);
-            let piece = rest.split_to(room as usize);
-            net.near.handle_input(net.now, NearInput::Content(FlowId::Fetch(FetchId(id)), piece));
-            net.run_for(Duration::from_millis(10));
-        }
-        net.near.handle_input(net.now, NearInput::ContentEnd(FlowId::Fetch(FetchId(id)), Ok(())));
-        net.run_for(Duration::from_millis(1));
-        net.until(|net| net.answers[&id].end.is_some());
-        assert!(net.answers[&id].body == body);
-        costs.push((net.crossed.0 - before.0, net.crossed.1 - before.1));
-    }
+    let costs = [net.echo(&body), net.echo(&body)];
     assert!(costs[0].1 > 300_000 && costs[1].1 < 4_000 && costs[1].0 < 30_000, "{costs:?}");
 }
 
@@ -231,26 +206,12 @@ fn what_a_rogue_says_is_checked_by_its_name() {
     }
 }
 
-/// What crosses for a server that says this to a client, and is not asked.
-fn says(net: &mut Net, bytes: &[u8]) -> u64 {
-    let before = net.crossed.0;
-    let (client, server) = net.call("198.51.100.7:5432");
-    net.server_says(server, bytes);
-    net.server_ends(server, Ok(()));
-    net.until(|net| net.clients[&client].end.is_some());
-    assert!(net.clients[&client].heard == bytes, "it came otherwise");
-    assert_eq!(net.clients[&client].end, Some(Ok(())));
-    net.client_ends(client, Ok(()));
-    net.until(|net| net.servers[&server].end.is_some());
-    net.crossed.0 - before
-}
-
 #[test]
 fn any_tcp_flow_crosses_and_the_second_time_as_names() {
     for scheme in SCHEMES {
         let mut net = up(Link::FAST, scheme);
         let dump = noise(21, 300_000);
-        let (first, again) = (says(&mut net, &dump), says(&mut net, &dump));
+        let (first, again) = (net.hear_all(SERVER, &dump), net.hear_all(SERVER, &dump));
         let most = if scheme == "src-1024" { 12_000 } else { 2_000 };
         assert!(first > 300_000 && again < most, "{scheme}: {first}, {again}");
     }

@@ -8,21 +8,6 @@ use std::time::Duration;
 
 const SERVER: &str = "198.51.100.7:5432";
 
-/// The bytes that a server says to a client that has dialled it.
-#[track_caller]
-fn says(net: &mut Net, bytes: &[u8]) -> u64 {
-    let before = net.crossed.0;
-    let (client, server) = net.call(SERVER);
-    net.server_says(server, bytes);
-    net.server_ends(server, Ok(()));
-    net.until(|net| net.clients[&client].end.is_some());
-    assert!(net.clients[&client].heard == bytes, "it came otherwise");
-    assert_eq!(net.clients[&client].end, Some(Ok(())));
-    net.client_ends(client, Ok(()));
-    net.until(|net| net.servers[&server].end.is_some());
-    net.crossed.0 - before
-}
-
 #[test]
 fn either_side_may_speak_first_and_each_ends_by_itself() {
     let mut net = Net::up(Link::SLOW);
@@ -76,12 +61,12 @@ fn few_bytes_wait_no_longer_than_they_may() {
 fn what_a_server_says_again_crosses_as_references() {
     let mut net = Net::up(Link::FAST);
     let dump = page(7, 60_000);
-    let first = says(&mut net, &dump);
-    let again = says(&mut net, &dump);
+    let first = net.hear_all(SERVER, &dump);
+    let again = net.hear_all(SERVER, &dump);
     assert!(first > 40_000 && again < 2_000, "{first}, then {again}");
     let mut changed = dump.clone();
     changed.splice(200_000..200_000, *b"a row that is new");
-    let third = says(&mut net, &changed);
+    let third = net.hear_all(SERVER, &changed);
     assert!(third < 3_000, "{third}");
 }
 
@@ -113,7 +98,7 @@ fn what_is_encrypted_is_neither_cut_nor_kept() {
     let mut tls = b"\x16\x03\x03\x00\x7a".to_vec();
     tls.extend(noise(3, 100_000));
     for _ in 0..2 {
-        let crossed = says(&mut net, &tls);
+        let crossed = net.hear_all(SERVER, &tls);
         // Nothing is kept, so it costs its size again; headers and encryption are below half a percent.
         assert!((100_000..100_900).contains(&crossed), "{crossed}");
     }
@@ -124,13 +109,13 @@ fn what_is_encrypted_is_neither_cut_nor_kept() {
 fn a_flow_that_does_not_shrink_is_not_cut_from_then_on() {
     let mut net = Net::up(Link::FAST);
     let video = noise(4, 2_000_000);
-    says(&mut net, &video);
+    net.hear_all(SERVER, &video);
     let uncut = net.far.report().sent_uncut;
     assert!((1_500_000..1_800_000).contains(&uncut), "{uncut}");
     // What comes again is worth keeping: its beginning is known, so all of it is cut the second time.
-    let again = says(&mut net, &video);
+    let again = net.hear_all(SERVER, &video);
     assert!((1_500_000..1_800_000).contains(&again), "{again}");
-    let third = says(&mut net, &video);
+    let third = net.hear_all(SERVER, &video);
     assert!(third < 10_000, "{third}");
 }
 
@@ -196,7 +181,7 @@ fn a_client_that_does_not_read_holds_up_its_server_and_nobody_else() {
     let crossed = net.crossed.0;
     assert!(net.clients[&deaf].heard.is_empty() && crossed < 2_000_000, "{crossed}");
     let body = page(6, 40_000);
-    says(&mut net, &body);
+    net.hear_all(SERVER, &body);
 }
 
 #[test]
