@@ -255,11 +255,11 @@ impl Router {
         }
     }
 
-    /// Begins or ends interception. What goes by the pair passes by while the far end is silent.
+    /// Begins or ends interception. What goes by the pair passes it by while it takes no more.
     fn intercept(&mut self, host: &mut Host) {
         let may = match self.http {
             Http::Cached => true,
-            Http::Bypass => self.pair.as_ref().is_some_and(|pair| pair.is_up()),
+            Http::Bypass => self.pair.as_ref().is_some_and(|pair| pair.takes_tcp()),
         };
         if may != self.is_intercepting {
             self.is_intercepting = may;

@@ -120,6 +120,14 @@ impl Client {
         !self.active.is_empty()
     }
 
+    /// Breaks all transfers off.
+    #[cfg(test)]
+    pub(crate) fn abandon(&mut self, now: Instant, host: &mut Host) {
+        while !self.active.is_empty() {
+            self.end(now, host, 0, Some("it is not wanted any more".to_owned()));
+        }
+    }
+
     fn request(&self, file: usize) -> Bytes {
         let fields = [
             (header::HOST, self.name.as_str()),

@@ -147,18 +147,18 @@ impl Far {
     fn carry_on(&mut self, now: Instant, host: &mut Host) -> bool {
         let mut moved = false;
         for (id, stream) in self.streams.iter() {
-            while let Some(heard) = stream.hear(now, host) {
-                moved = true;
-                let input = match heard {
-                    Heard::Bytes(bytes) => OriginInput::Body(id, bytes),
-                    Heard::All => OriginInput::End(id, Ok(())),
-                };
-                self.engine.handle_input(now, FarInput::Origin(input));
-            }
             let taken = stream.say(now, host);
             if taken > 0 {
                 moved = true;
                 self.engine.accept_content(now, id, taken);
+            }
+            while let Some(heard) = stream.hear(now, host) {
+                moved = true;
+                let input = match heard {
+                    Heard::Bytes(bytes) => OriginInput::Body(id, bytes),
+                    Heard::End(result) => OriginInput::End(id, result),
+                };
+                self.engine.handle_input(now, FarInput::Origin(input));
             }
         }
         self.streams.forget();
@@ -260,5 +260,54 @@ impl Program for Far {
 impl fmt::Debug for Far {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Far").field("report", &self.engine.report()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use wire::Scheme;
+
+    use crate::hosts::Ask;
+    use crate::router::mesh::{Member, Mesh, Options};
+    use crate::scenario::Scenario;
+
+    /// What a client breaks off is forgotten at both ends, and what it asks for after that comes.
+    #[test]
+    fn a_client_that_breaks_off_leaves_nothing_behind() {
+        let settings =
+            [("far", "pair"), ("http", "bypass"), ("bytes", "1_000_000"), ("files", "4")];
+        let own = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Scenario::load("uplink", &own).unwrap();
+        let mut mesh = Mesh::build(&scenario, Scheme::Default, 1, Options::default()).unwrap();
+        mesh.meet(Scheme::Default);
+        let client = mesh.clients[&0];
+        let act = |mesh: &mut Mesh<'_>, number: Option<usize>, time| {
+            mesh.world.act(client, |now, host, member| {
+                let Member::Client(it) = member else { unreachable!() };
+                match number {
+                    Some(number) => {
+                        it.ask(now, host, Ask { number, file: number, size: 1_000_000 })
+                    }
+                    None => it.abandon(now, host),
+                }
+            });
+            mesh.world.run(mesh.world.now() + time);
+        };
+        for number in 0..3 {
+            act(&mut mesh, Some(number), Duration::from_secs(3));
+            act(&mut mesh, None, Duration::from_secs(30));
+        }
+        let far = mesh.world.program(mesh.outer);
+        let Member::Far(far) = far else { unreachable!() };
+        assert_eq!((far.engine.flows(), far.engine.report().tcp_flows), (0, 3));
+        act(&mut mesh, Some(3), Duration::from_secs(30));
+        let got: Vec<_> = mesh.world.act(client, |_, _, member| {
+            let Member::Client(it) = member else { unreachable!() };
+            std::iter::from_fn(|| it.poll_done()).collect()
+        });
+        let whole: Vec<_> = got.iter().map(|it| it.is_right).collect();
+        assert_eq!(whole, [false, false, false, true], "{got:?}");
     }
 }

@@ -117,8 +117,13 @@ impl Pair {
         self.near.handle_input(now, NearInput::Origin(output, false));
     }
 
-    /// Has the far end dial for a client. A connection that cannot go by the pair is reset: before it was accepted it
-    /// could, and the client may try again.
+    /// Whether clients' connections may go by it now.
+    pub fn takes_tcp(&self) -> bool {
+        self.near.takes_tcp()
+    }
+
+    /// Has the far end dial for a client. One that came while the last room was taken is reset: the daemon would dial its
+    /// server itself.
     pub fn carry(
         &mut self,
         now: Instant,
@@ -238,20 +243,20 @@ impl Pair {
         let mut moved = false;
         for (id, stream) in self.streams.iter() {
             let flow = FlowId::Tcp(id);
+            let taken = stream.say(now, host);
+            if taken > 0 {
+                moved = true;
+                self.near.handle_input(now, NearInput::GrantTcp(id, taken));
+            }
             stream.room = self.near.room(flow);
             while let Some(heard) = stream.hear(now, host) {
                 moved = true;
                 let input = match heard {
                     Heard::Bytes(bytes) => NearInput::Content(flow, bytes),
-                    Heard::All => NearInput::ContentEnd(flow, Ok(())),
+                    Heard::End(result) => NearInput::ContentEnd(flow, result),
                 };
                 self.near.handle_input(now, input);
                 stream.room = self.near.room(flow);
-            }
-            let taken = stream.say(now, host);
-            if taken > 0 {
-                moved = true;
-                self.near.handle_input(now, NearInput::GrantTcp(id, taken));
             }
         }
         self.streams.forget();

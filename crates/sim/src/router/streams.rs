@@ -1,5 +1,6 @@
 //! TCP connections whose bytes go by the uplink's pair, with clients at the gateway or with servers at the far end:
-//! what the daemon's `pair/tcp.rs` does, in virtual time.
+//! what the daemon's `pair/tcp.rs` does, in virtual time. Unlike there, a reset may overtake what is still under way, and
+//! waits for a peer that does not read.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "no event may be overlooked")]
 
@@ -133,7 +134,9 @@ enum Hearing {
     Open,
     /// The peer has said all; some of it may be unread.
     Ended,
-    /// The engine knows that.
+    /// The connection was broken off here.
+    Broken,
+    /// The engine knows how it has ended.
     Over,
 }
 
@@ -153,8 +156,8 @@ enum Saying {
 pub(super) enum Heard {
     /// This.
     Bytes(Bytes),
-    /// All.
-    All,
+    /// All; or it was broken off.
+    End(Result<(), FetchError>),
 }
 
 impl Stream {
@@ -175,8 +178,13 @@ impl Stream {
 
     /// The next of what the connection says, as far as the engine has room.
     pub fn hear(&mut self, now: Instant, host: &mut Host) -> Option<Heard> {
-        if self.hearing == Hearing::Over {
-            return None;
+        match self.hearing {
+            Hearing::Over => return None,
+            Hearing::Broken => {
+                self.hearing = Hearing::Over;
+                return Some(Heard::End(Err(FetchError::Truncated)));
+            }
+            Hearing::Open | Hearing::Ended => {}
         }
         let most = self.room.min(READ_MAX) as usize;
         if most > 0
@@ -188,7 +196,7 @@ impl Stream {
         let is_all = self.hearing == Hearing::Ended && host.readable(self.socket) == 0;
         is_all.then(|| {
             self.hearing = Hearing::Over;
-            Heard::All
+            Heard::End(Ok(()))
         })
     }
 
@@ -207,10 +215,13 @@ impl Stream {
                 host.close(now, self.socket);
                 self.saying = Saying::Over;
             }
-            // A reset takes nothing back that has been sent.
             Saying::Ending(Err(_)) if host.wants_more(self.socket, 1) => {
                 host.abort(now, self.socket);
-                (self.saying, self.hearing) = (Saying::Over, Hearing::Over);
+                self.saying = Saying::Over;
+                // What it has heard already, it has heard.
+                if self.hearing != Hearing::Over {
+                    self.hearing = Hearing::Broken;
+                }
             }
             Saying::Open | Saying::Ending(Err(_)) | Saying::Over => {}
         }
@@ -310,7 +321,10 @@ mod tests {
                 while let Some(heard) = stream.hear(NOW, &mut self.router) {
                     match heard {
                         Heard::Bytes(more) => bytes.extend(more),
-                        Heard::All => is_all = true,
+                        Heard::End(result) => {
+                            assert_eq!(result, Ok(()));
+                            is_all = true;
+                        }
                     }
                 }
             }
@@ -354,7 +368,12 @@ mod tests {
         assert_eq!(it.got(), b"so far");
         it.say();
         let reset = Event::Closed { id: it.socket, why: tcp::End::Reset };
-        assert_eq!((it.events.last(), it.streams.has(7)), (Some(&reset), false));
+        assert_eq!((it.events.last(), it.streams.has(7)), (Some(&reset), true));
+        // The engine hears that, too, as of any end.
+        let heard = it.streams.get(7).and_then(|stream| stream.hear(NOW, &mut it.router));
+        assert!(matches!(heard, Some(Heard::End(Err(FetchError::Truncated)))), "{heard:?}");
+        it.streams.forget();
+        assert!(!it.streams.has(7));
     }
 
     #[test]

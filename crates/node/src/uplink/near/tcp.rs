@@ -24,14 +24,18 @@ pub enum TcpFlow {
 }
 
 impl Near {
-    /// Whether a client's TCP connection to this address may go by the pair now. Counts it if not.
-    pub fn may_dial(&mut self, to: SocketAddr) -> bool {
-        let reaches = self.reach().is_some_and(|reach| reach.covers(to.ip()));
+    /// Whether it takes TCP connections now: the far end answers, and there is room.
+    pub fn takes_tcp(&self) -> bool {
         let tcp = self.flows.values().filter(|flow| matches!(flow, Flow::Tcp(_))).count();
         // A flow whose two sides have ended may still have to cross.
         let flows = self.flows.len().max(self.pair.sender.len());
-        let has_room = tcp < TCP_MAX && flows < FLOWS_MAX;
-        let may = reaches && has_room && !is_local(to.ip());
+        self.is_up() && tcp < TCP_MAX && flows < FLOWS_MAX
+    }
+
+    /// Whether a client's TCP connection to this address may go by the pair now. Counts it if not.
+    pub fn may_dial(&mut self, to: SocketAddr) -> bool {
+        let reaches = self.reach().is_some_and(|reach| reach.covers(to.ip()));
+        let may = reaches && self.takes_tcp() && !is_local(to.ip());
         self.pair.report.tcp_flows_past += u64::from(!may);
         may
     }
