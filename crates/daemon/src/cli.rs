@@ -337,8 +337,8 @@ pub struct InterceptWhat {
     /// one, or 3130]
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
-    /// A destination port to intercept; may be given more than once [default: the running daemon's,
-    /// else the configured ones, or 80]
+    /// A destination port of HTTP to intercept; may be given more than once [default: the running
+    /// daemon's, else the configured ones, or 80]
     #[arg(long, value_name = "PORT")]
     pub dport: Vec<u16>,
     /// Report as JSON

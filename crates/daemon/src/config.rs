@@ -35,7 +35,7 @@ mod uplink;
 
 pub use access::Access;
 pub use classes::Tables;
-pub use experiment::{Experiment, Http};
+pub use experiment::Experiment;
 use file::{File, Source};
 pub use intercept::Intercept;
 pub use machine::{CONTROL_OF_ROOT, Machine};
@@ -435,7 +435,7 @@ impl Reader<'_> {
             access: self.access(file.access),
             classes: Tables::default(),
             mirror: self.mirror(&file.mirror),
-            intercept: Intercept::read(file.intercept, overrides, experiment.http == Http::Cached),
+            intercept: Intercept::read(file.intercept, overrides),
             mesh: self.mesh(file.mesh, overrides, &experiment),
             overhear: self.overhear(file.overhear, overrides, &experiment),
             uplink: self.uplink(file.uplink),

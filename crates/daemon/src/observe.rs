@@ -211,7 +211,7 @@ impl Observed for Observer {
             intercept: Intercept {
                 interfaces: config.intercept.interfaces.clone(),
                 port: config.intercept.port,
-                ports: config.intercept.ports.clone(),
+                ports: config.rules_of_any().ports,
                 flows: self.flows(&config),
                 out: self.driver.pool().dialler().egress().interfaces(),
                 interfaces_missing: missing_interfaces(&config.rules_of_any().all_interfaces()),

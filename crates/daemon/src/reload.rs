@@ -93,8 +93,7 @@ const KEYS: [Key; 46] = [
     fixed!("[experiment] search-timeout", experiment.search.timeout),
     fixed!("[experiment] squares", experiment.squares),
     fixed!("[experiment] uplink", experiment.uplink),
-    // It says of which kind the intercepted ports are, and nothing else.
-    live!("[experiment] http", experiment.http),
+    fixed!("[experiment] http", experiment.http),
 ];
 
 /// The names of the settings that a reload found changed.
@@ -196,7 +195,7 @@ impl Reload {
         self.driver.uplink(NearInput::Access(settings.access.clone()));
         self.driver.feed(Input::Settings(settings));
         self.observer.holds(&self.held);
-        self.driver.set_flow_ports(self.held.intercept.flows.clone());
+        self.driver.set_flow_ports(self.held.flow_ports());
         self.transparent.change(&self.held);
     }
 }
@@ -256,18 +255,17 @@ mod tests {
     }
 
     #[test]
-    fn whether_http_bypasses_the_cache_can_change() {
+    fn whether_http_bypasses_the_cache_needs_a_restart_as_the_far_end_does() {
         let key = "00".repeat(32);
-        let text = |experiment| {
-            format!("[uplink]\nfar = \"far.example.org\"\nfar-key = \"{key}\"\n{experiment}")
-        };
-        let bypass = "[experiment]\nhttp = \"bypass\"";
-        let (changes, held) = changes(&text(""), &text(bypass));
-        let taken = ["[intercept] ports", "[intercept] http", "[experiment] http"].to_vec();
-        assert_eq!(changes, Changes { taken, left: vec![] });
+        let bypass = format!(
+            "[uplink]\nfar = \"far.example.org\"\nfar-key = \"{key}\"\n[experiment]\nhttp = \"bypass\""
+        );
+        let (changes, held) = changes("", &bypass);
+        let left = ["[uplink] far", "[uplink] far-key", "[experiment] http"].to_vec();
+        assert_eq!(changes, Changes { taken: vec![], left });
         assert_eq!(
-            (held.intercept.ports, held.intercept.flows),
-            (vec![], FlowPorts::Only(vec![80]))
+            (held.rules_of_any().ports, held.flow_ports()),
+            (vec![80], FlowPorts::default())
         );
     }
 

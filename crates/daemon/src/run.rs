@@ -123,7 +123,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     observer.hears(capture.listen(&driver));
     mesh::follow_routes(&config, &driver, &observer).await;
     spawn_local(control.serve(Rc::clone(&observer)));
-    driver.set_flow_ports(config.intercept.flows.clone());
+    driver.set_flow_ports(config.flow_ports());
     let mut transparent = Transparent::new(driver.clone(), Rc::clone(&observer), egress.clone());
     if let Some(listener) = listeners.transparent.take() {
         transparent.begin(&config, listener);

@@ -25,8 +25,8 @@ pub struct Transparent {
 enum State {
     /// None of the daemon's rules is set.
     Off,
-    /// New connections are intercepted, by these rules.
-    On { accepting: AbortHandle, rules: Rules },
+    /// New connections are intercepted, by these rules; `None` if it is not known by which.
+    On { accepting: AbortHandle, rules: Option<Rules> },
     /// New connections bypass the daemon; open ones are still intercepted.
     Released,
 }
@@ -65,15 +65,16 @@ impl Transparent {
             && self.apply(&rules)
         {
             let accept = clients::accept(self.driver.clone(), listener, ListenerKind::Transparent);
-            self.state = State::On { accepting: spawn_local(accept).abort_handle(), rules };
+            self.state =
+                State::On { accepting: spawn_local(accept).abort_handle(), rules: Some(rules) };
         }
     }
 
     /// As [`change`](Self::change), if the rules are to be others than those in force: to apply rules takes a while, and
     /// their counters begin anew.
     pub fn follow(&mut self, config: &Config) {
-        if !matches!(&self.state, State::On { rules, .. } if self.rules(config).as_ref() == Some(rules))
-        {
+        let wanted = self.rules(config);
+        if !matches!(&self.state, State::On { rules, .. } if rules.is_some() && *rules == wanted) {
             self.change(config);
         }
     }
@@ -83,10 +84,9 @@ impl Transparent {
         let intercept = &config.intercept;
         match (self.rules(config), &self.state) {
             (Some(wanted), State::On { .. }) => {
-                if self.apply(&wanted)
-                    && let State::On { rules, .. } = &mut self.state
-                {
-                    *rules = wanted;
+                let applied = self.apply(&wanted).then_some(wanted);
+                if let State::On { rules, .. } = &mut self.state {
+                    *rules = applied;
                 }
             }
             (Some(_), State::Off | State::Released) => match open(intercept, self.helper()) {

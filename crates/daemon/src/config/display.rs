@@ -7,23 +7,24 @@ use std::fmt;
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listen: Vec<_> = self.listen.iter().map(ToString::to_string).collect();
-        let (store, intercept) = (&self.store, &self.intercept);
+        let store = &self.store;
         writeln!(f, "listens    {}", listen.join(", "))?;
         writeln!(f, "name       {}", self.name)?;
         writeln!(f, "memory     {}", Size(self.memory_bytes))?;
         writeln!(f, "drain      {}", Span(self.drain))?;
         writeln!(f, "store      {}, {}", store.place, Size(store.size_bytes))?;
-        match intercept.interfaces.is_empty() || intercept.ports.is_empty() {
+        let rules = self.rules_of_any();
+        match rules.interfaces.is_empty() || rules.ports.is_empty() {
             true => writeln!(f, "intercept  off")?,
             false => writeln!(
                 f,
                 "intercept  {}: port {:?} to {}",
-                intercept.interfaces.join(" "),
-                intercept.ports,
-                intercept.port
+                rules.interfaces.join(" "),
+                rules.ports,
+                rules.listen_port
             )?,
         }
-        if let Some(flows) = self.rules().and_then(|rules| rules.flows) {
+        if let Some(flows) = rules.flows {
             let interfaces = flows.interfaces.join(" ");
             writeln!(f, "far end    {interfaces}: port {}", flows.ports)?;
         }

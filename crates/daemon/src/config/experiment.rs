@@ -307,8 +307,10 @@ mod tests {
         let far = format!("[uplink]\nfar = \"far.example.org\"\nfar-key = \"{}\"", "00".repeat(32));
         let bypass = of(&format!("http = \"bypass\"\n{far}"));
         assert_eq!(bypass.experiment.http, Http::Bypass);
-        assert_eq!(bypass.intercept.flows, FlowPorts::Only(vec![80]));
-        assert!(bypass.intercept.ports.is_empty());
+        assert_eq!(bypass.flow_ports(), FlowPorts::Only(vec![80]));
+        assert!(bypass.rules_of_any().ports.is_empty());
+        let all = of(&format!("http = \"bypass\"\n{far}\n[intercept]\nports = \"all\""));
+        assert!(all.flow_ports().has(80) && !all.flow_ports().has(443));
         let dropped = of("halves = \"dropped\"");
         assert!(!dropped.experiment.overhear.repairs);
         let line = "experiment halves dropped, for comparisons only\n";

@@ -4,7 +4,8 @@ use host::intercept::{FlowPorts, Flows, Rules};
 use node::uplink::Reach;
 use serde::Deserialize;
 
-use super::{Config, Mesh, Overrides, Uplink, file, some_or};
+use super::experiment::Http;
+use super::{Config, Overrides, file, some_or};
 
 const HTTP: u16 = 80;
 /// Ports that `"all"` leaves out. What they carry is encrypted, and gains nothing by the pair: SSH, HTTPS, SMTP, DNS, IMAP
@@ -41,8 +42,8 @@ pub enum All {
 }
 
 impl Intercept {
-    /// As the file and the command line say. `has_http`: whether HTTP is anything else than a TCP flow here.
-    pub(super) fn read(file: file::Intercept, overrides: &Overrides, has_http: bool) -> Self {
+    /// As the file and the command line say.
+    pub(super) fn read(file: file::Intercept, overrides: &Overrides) -> Self {
         let default = Rules::default();
         let wanted = file.ports.unwrap_or(Ports::List(default.ports));
         let is_wanted = |port| match &wanted {
@@ -52,10 +53,8 @@ impl Intercept {
         let mut http: Vec<_> = is_wanted(HTTP).then_some(HTTP).into_iter().collect();
         http.extend(file.http);
         unique(&mut http);
-        let bypassing = if has_http { Vec::new() } else { std::mem::take(&mut http) };
         let flows = match wanted {
             Ports::List(mut ports) => {
-                ports.extend(bypassing);
                 ports.retain(|port| !http.contains(port));
                 unique(&mut ports);
                 FlowPorts::Only(ports)
@@ -69,25 +68,6 @@ impl Intercept {
             flows,
         }
     }
-
-    /// What goes by the pair, still without the families that the far end reaches; `None` if nothing does. The gateway
-    /// serves the clients of other routers, too, which come by the mesh.
-    fn flows(&self, mesh: &Mesh, uplink: &Uplink) -> Option<Flows> {
-        let far = uplink.far.as_ref()?;
-        let mut interfaces = self.interfaces.clone();
-        interfaces
-            .extend(mesh.interfaces.iter().filter(|it| !self.interfaces.contains(it)).cloned());
-        let ports = match self.flows.clone() {
-            // The routers' own connections.
-            FlowPorts::AllBut(mut ports) => {
-                ports.extend([self.port, mesh.port, far.port]);
-                unique(&mut ports);
-                FlowPorts::AllBut(ports)
-            }
-            only @ FlowPorts::Only(_) => only,
-        };
-        (!ports.is_empty()).then_some(Flows { interfaces, ports, reach: Reach::default() })
-    }
 }
 
 impl Config {
@@ -98,10 +78,46 @@ impl Config {
 
     /// As [`rules`](Self::rules), also if nothing is intercepted.
     pub fn rules_of_any(&self) -> Rules {
-        let Intercept { interfaces, port, ports, .. } = self.intercept.clone();
-        let flows = self.intercept.flows(&self.mesh, &self.uplink);
+        let Intercept { interfaces, port, .. } = self.intercept.clone();
+        let (ports, flows) = (self.http_ports(), self.flows());
         let direct = self.mesh.direct.clone();
         Rules { interfaces, ports, flows, direct, listen_port: port, ..Rules::default() }
+    }
+
+    /// Destination ports of HTTP that is served from the store.
+    fn http_ports(&self) -> Vec<u16> {
+        match self.experiment.http {
+            Http::Cached => self.intercept.ports.clone(),
+            Http::Bypass => Vec::new(),
+        }
+    }
+
+    /// Destination ports of what goes by the pair as TCP connections.
+    pub fn flow_ports(&self) -> FlowPorts {
+        let flows = self.intercept.flows.clone();
+        match self.experiment.http {
+            Http::Cached => flows,
+            Http::Bypass => flows.with(&self.intercept.ports),
+        }
+    }
+
+    /// What goes by the pair, still without the families that the far end reaches; `None` if nothing does. The gateway
+    /// serves the clients of other routers, too, which come by the mesh.
+    fn flows(&self) -> Option<Flows> {
+        let (far, own) = (self.uplink.far.as_ref()?, &self.intercept.interfaces);
+        let mut interfaces = own.clone();
+        interfaces.extend(self.mesh.interfaces.iter().filter(|it| !own.contains(it)).cloned());
+        let ports = match self.flow_ports() {
+            // The routers' own connections.
+            FlowPorts::AllBut(mut ports) => {
+                ports.extend([self.intercept.port, self.mesh.port, far.port]);
+                unique(&mut ports);
+                FlowPorts::AllBut(ports)
+            }
+            only @ FlowPorts::Only(_) => only,
+        };
+        let is_on = !ports.is_empty() && !interfaces.is_empty();
+        is_on.then_some(Flows { interfaces, ports, reach: Reach::default() })
     }
 
     /// Says which ports the file lists in vain.

@@ -41,6 +41,23 @@ impl FlowPorts {
         *self == Self::default()
     }
 
+    /// These and others.
+    #[must_use]
+    pub fn with(self, others: &[u16]) -> Self {
+        match self {
+            Self::Only(ports) => {
+                let mut all = [&ports, others].concat();
+                all.sort_unstable();
+                all.dedup();
+                Self::Only(all)
+            }
+            Self::AllBut(mut ports) => {
+                ports.retain(|port| !others.contains(port));
+                Self::AllBut(ports)
+            }
+        }
+    }
+
     /// Whether a port is one of them.
     #[must_use]
     pub fn has(&self, port: u16) -> bool {
