@@ -1,6 +1,7 @@
 //! Whatever happens in whatever order, no byte is wrong.
 
 use crate::bytes::{edited, noise, page};
+use crate::calls::Calls;
 use crate::net::{Link, Net};
 use node::FetchError;
 use proptest::prelude::*;
@@ -13,6 +14,11 @@ enum Step {
     /// Read more of this request.
     Allow(usize, u64),
     Cancel(usize),
+    /// A client dials a server of TCP; what they say to each other.
+    Dial(usize, usize),
+    /// One of the latest ends at its client, or at its server, well or not.
+    EndClient(usize, bool),
+    EndServer(usize, bool),
     Run(u64),
     Cut,
     Silence,
@@ -28,13 +34,24 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0..BODIES, bytes.clone()).prop_map(|(body, bytes)| Step::Get(body, bytes)),
         4 => (0..32usize, bytes).prop_map(|(which, bytes)| Step::Allow(which, bytes)),
         2 => (0..32usize).prop_map(Step::Cancel),
-        8 => (1..3000u64).prop_map(Step::Run),
+        8 => (0..BODIES, 0..BODIES).prop_map(|(asks, answers)| Step::Dial(asks, answers)),
+        4 => (0..8usize, ends_well()).prop_map(|(which, well)| Step::EndClient(which, well)),
+        4 => (0..8usize, ends_well()).prop_map(|(which, well)| Step::EndServer(which, well)),
+        12 => (1..3000u64).prop_map(Step::Run),
         1 => Just(Step::Cut),
         1 => Just(Step::Silence),
         2 => Just(Step::Mend),
         1 => any::<bool>().prop_map(Step::RestartFar),
         1 => any::<bool>().prop_map(Step::RestartNear),
     ]
+}
+
+fn ends_well() -> impl Strategy<Value = bool> {
+    prop_oneof![3 => Just(true), 1 => Just(false)]
+}
+
+fn end(well: bool) -> Result<(), FetchError> {
+    if well { Ok(()) } else { Err(FetchError::Truncated) }
 }
 
 /// Units that each end remembers. What both forget soon cannot be asked for again.
@@ -64,6 +81,7 @@ struct Chaos {
     bodies: [Vec<u8>; BODIES],
     /// Requests, each with its body, and whether it was cancelled.
     asked: Vec<(u64, usize, bool)>,
+    calls: Calls,
 }
 
 impl Chaos {
@@ -73,7 +91,7 @@ impl Chaos {
             net.origin(&format!("/{at}"), body.clone());
         }
         net.grant = 0;
-        Self { net, bodies, asked: Vec::new() }
+        Self { net, bodies, asked: Vec::new(), calls: Calls::default() }
     }
 
     fn take(&mut self, step: Step) {
@@ -95,6 +113,11 @@ impl Chaos {
                     self.net.cancel(*id);
                 }
             }
+            Step::Dial(asks, answers) => {
+                self.calls.dial(&mut self.net, &self.bodies[asks], &self.bodies[answers]);
+            }
+            Step::EndClient(which, well) => self.calls.end_client(&mut self.net, which, end(well)),
+            Step::EndServer(which, well) => self.calls.end_server(&mut self.net, which, end(well)),
             Step::Run(millis) => self.net.run_for(Duration::from_millis(millis)),
             Step::Cut => self.net.cut(),
             Step::Silence => {
@@ -107,14 +130,17 @@ impl Chaos {
             Step::RestartNear(keeps) => {
                 // The requests of the one before are nobody's.
                 self.asked.iter_mut().for_each(|(_, _, is_cancelled)| *is_cancelled = true);
+                self.calls.orphan();
                 self.net.restart_near(keeps);
             }
         }
+        self.calls.serve(&mut self.net);
         self.check();
     }
 
     /// What was delivered is a part of what the origin sends, and all of it if it has ended well.
     fn check(&self) {
+        self.calls.check(&self.net);
         for (id, body, _) in &self.asked {
             let (answer, body) = (&self.net.answers[id], &self.bodies[*body]);
             assert!(body.starts_with(&answer.body), "request {id} has wrong bytes");
@@ -133,8 +159,13 @@ impl Chaos {
         self.net.until(Net::is_up);
         let ids: Vec<_> = self.asked.iter().map(|(id, ..)| *id).collect();
         ids.iter().for_each(|id| self.net.allow(*id, u64::MAX / 4));
+        self.calls.serve(&mut self.net);
+        self.net.run_for(Duration::from_secs(5));
+        self.calls.serve(&mut self.net);
+        self.calls.end_all(&mut self.net);
         self.net.run_for(Duration::from_secs(600));
         self.check();
+        self.calls.check_ends(&self.net);
         for (id, _, is_cancelled) in &self.asked {
             let has_ended = self.net.answers[id].end.is_some();
             let is_past = self.net.past.iter().any(|past| past.0 == *id);

@@ -1,6 +1,7 @@
 //! The uplink's pair in virtual time: both ends, a slow link between them, and origins behind it.
 
 mod bytes;
+mod calls;
 mod chaos;
 mod corpus;
 mod crowds;

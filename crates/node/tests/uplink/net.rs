@@ -309,6 +309,9 @@ impl Net {
             self.far_worker = worker(7, self.far_units, self.log);
         }
         self.responses.clear();
+        // Their connections end with its process.
+        self.servers.clear();
+        self.dialled.clear();
         self.far = far_end(&self.far_worker, 10 + self.connections);
         self.mend();
     }
