@@ -145,6 +145,47 @@ fn a_server_that_refuses_or_resets_is_a_reset() {
 }
 
 #[test]
+fn a_client_that_resets_resets_its_server() {
+    network::inside("a_client_that_resets_resets_its_server", || {
+        let site = Site::up("ports = \"all\"");
+        let (tell, ended) = mpsc::channel();
+        let (_server, _seen) = server(move |visit| {
+            visit.send("220 ready\r\n");
+            let mut heard = Vec::new();
+            let end = visit.stream.read_to_end(&mut heard).map_err(|error| error.kind());
+            let _ = tell.send((heard, end.map(drop)));
+        });
+        let mut client = dial(SERVERS[0]);
+        client.write_all(b"half a li").expect("sent");
+        assert!(client.peek(&mut [0]).is_ok(), "it is greeted");
+        // What is not read when it closes makes the kernel reset the connection.
+        drop(client);
+        let (heard, end) = ended.recv_timeout(TIMEOUT).expect("it ends");
+        assert_same(&heard, b"half a li");
+        assert_eq!(end, Err(ErrorKind::ConnectionReset));
+        wait_until("no connection to be left", || site.gateway.number("/clients/connections") == 0);
+    });
+}
+
+#[test]
+fn a_server_that_never_speaks_keeps_no_client_from_ending() {
+    network::inside("a_server_that_never_speaks_keeps_no_client_from_ending", || {
+        let site = Site::up("ports = \"all\"");
+        let (_server, _seen) = server(|visit| visit.wait_for_end());
+        let mut client = dial(SERVERS[0]);
+        client.write_all(b"anybody there?").expect("sent");
+        client.shutdown(Shutdown::Write).expect("half closed");
+        assert_eq!(client.read(&mut [0]).expect("its end"), 0);
+        // And one that says nothing either: both wait, and nothing is broken off.
+        let silent = dial(SERVERS[0]);
+        wait_until("it to be dialled", || site.counter("tcp_flows") == 2);
+        assert_eq!(site.gateway.number("/clients/connections"), 1);
+        drop(silent);
+        wait_until("no connection to be left", || site.gateway.number("/clients/connections") == 0);
+    });
+}
+
+#[test]
 fn without_a_far_end_connections_go_straight_to_their_servers() {
     network::inside("without_a_far_end_connections_go_straight_to_their_servers", || {
         let mut site = Site::up("ports = \"all\"");

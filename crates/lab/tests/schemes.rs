@@ -51,6 +51,22 @@ fn has_share(result: &Value, source: &str, share: f64) {
     assert!((told - share).abs() < 1e-9, "{source}: {told} instead of {share}");
 }
 
+/// Clients of other routers come to the gateway over the air, and are intercepted there.
+#[test]
+fn without_a_cache_what_repeats_crosses_the_uplink_once_and_the_air_each_time() {
+    if !can_run("without_a_cache_what_repeats_crosses_the_uplink_once_and_the_air_each_time") {
+        return;
+    }
+    let world = World::new();
+    for scheme in ["default", "ph-thcp"] {
+        let bypass = ["--scheme", scheme, "--set", "far=pair", "--set", "http=bypass"];
+        let result = run(&world, &[&CHAIN[..], &bypass].concat());
+        assert_eq!(sources(&result), ["origin"; 5]);
+        let (uplink, air) = crossings(&result);
+        assert!((2.0..2.2).contains(&uplink) && air > 5.0, "{scheme}: {uplink} {air}");
+    }
+}
+
 #[test]
 fn with_thcp_access_routers_keep_and_relays_do_not() {
     if !can_run("with_thcp_access_routers_keep_and_relays_do_not") {

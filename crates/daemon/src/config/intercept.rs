@@ -122,13 +122,15 @@ impl Config {
 
     /// Says which ports the file lists in vain.
     pub(super) fn not_intercepted(&self) -> Option<String> {
-        let is_in_vain = !self.intercept.interfaces.is_empty() && self.uplink.far.is_none();
-        (is_in_vain && !self.intercept.flows.is_empty()).then(|| {
-            format!(
-                "[intercept] ports: {}: not intercepted, since they are not in `http`, and there is no far end of the uplink",
-                self.intercept.flows
-            )
-        })
+        let ports = self.flow_ports();
+        if ports.is_empty() || self.flows().is_some() {
+            return None;
+        }
+        let why = match &self.uplink.far {
+            None => "they are not in `http`, and there is no far end of the uplink",
+            Some(_) => "neither [intercept] nor [mesh] has `interfaces`",
+        };
+        Some(format!("[intercept] ports: {ports}: not intercepted, since {why}"))
     }
 }
 
@@ -184,6 +186,24 @@ mod tests {
         assert_eq!(flows.interfaces, ["wl0"]);
         assert!(![25, 80, 443, 4129, 3144, 3130].iter().any(|port| flows.ports.has(*port)));
         assert!(flows.ports.has(5432));
+    }
+
+    #[test]
+    fn ports_that_are_listed_in_vain_are_named() {
+        let alone = "ports = [80, 25]\ninterfaces = [\"lan0\"]";
+        let why = read(&format!("[intercept]\n{alone}")).not_intercepted().expect("a warning");
+        assert!(why.starts_with("[intercept] ports: 25: ") && why.contains("no far end"), "{why}");
+        assert_eq!(with_far(&format!("[intercept]\n{alone}")).not_intercepted(), None);
+        let why = with_far("[intercept]\nports = [80, 25]").not_intercepted().expect("a warning");
+        assert!(
+            why.starts_with("[intercept] ports: 25: ") && why.contains("`interfaces`"),
+            "{why}"
+        );
+        assert_eq!(with_far("").not_intercepted(), None);
+        assert_eq!(
+            with_far("[mesh]\ninterfaces = [\"wl0\"]\n[intercept]\nports = [25]").not_intercepted(),
+            None
+        );
     }
 
     #[test]

@@ -267,9 +267,8 @@ fn flows_without_number_leave_nothing_behind() {
     short_flows(3000);
 }
 
-/// Run by hand: `cargo test --release -p node --test uplink a_million -- --ignored`.
 #[test]
-#[ignore = "takes minutes without optimisation"]
+#[ignore = "takes minutes without optimisation: scripts/test --long runs it"]
 fn a_million_short_flows_leave_nothing_behind() {
     short_flows(1_000_000);
 }

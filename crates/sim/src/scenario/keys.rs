@@ -285,7 +285,7 @@ static KEYS: [Spec; 75] = [
     },
     Spec {
         name: "paper",
-        meaning: "run routers as a paper describes them: \"meshcache\" or \"ditto\", which sets the next seven keys and the scheme; \"wine\" or \"inpcm\", which sets `pace`, `recover` and `tcp_recovery`; or \"none\"",
+        meaning: "run routers as a paper describes them: \"meshcache\" or \"ditto\", which sets the next seven keys and the scheme; \"wine\" or \"inpcm\", which sets `pace`, `recover` and `tcp_recovery`; \"wanax\", which sets `uplink` and `http`; or \"none\"",
         layouts: &[],
         traffic: &[],
         slot: Slot::Paper,

@@ -5,6 +5,7 @@ use wire::Paper;
 use super::choice::Word;
 use super::key::{self, Settings, Slot};
 use super::traffic::Traffic;
+use super::uplink::FarEnd;
 use super::variant::Variant;
 
 impl Settings {
@@ -35,6 +36,9 @@ impl Settings {
                 "`paper` \"{paper}\" is for `traffic` \"files\" or \"pages\", and here it is \"{}\"",
                 self.traffic.word()
             ));
+        }
+        if paper == Paper::Wanax && self.uplink.far == FarEnd::None {
+            return Err(format!("`paper` \"{paper}\" is of a pair: set `far` to \"pair\""));
         }
         if paper.scheme().is_some() {
             self.variant.check()?;
@@ -127,14 +131,14 @@ mod tests {
         let none = of(&[&set[..], &[("paper", "none")]].concat()).unwrap();
         assert_eq!((none.published, none.http), (None, Http::Cached));
         for (settings, expected) in [
-            (&[("paper", "wanax")][..], "`uplink` \"mrc\" is of a pair: set `far` to \"pair\""),
+            (&[("paper", "wanax")][..], "`paper` \"wanax\" is of a pair: set `far` to \"pair\""),
             (&[("http", "bypass")], "`http` \"bypass\" is of a pair: set `far` to \"pair\""),
             (
                 &[("far", "pair"), ("paper", "wanax"), ("uplink", "src")],
                 "`paper` \"wanax\" has uplink \"mrc\": leave `uplink` out",
             ),
             (
-                &[("http", "cached"), ("paper", "wanax"), ("http", "cached")],
+                &[("far", "pair"), ("paper", "wanax"), ("http", "cached")],
                 "`paper` \"wanax\" has http \"bypass\": leave `http` out",
             ),
         ] {
