@@ -5,7 +5,7 @@ mod lab;
 use std::fs;
 
 use lab::{World, can_run, missing, skipped};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const BYTES: f64 = 100_000.0;
 
@@ -64,6 +64,8 @@ fn without_a_cache_what_repeats_crosses_the_uplink_once_and_the_air_each_time() 
         assert_eq!(sources(&result), ["origin"; 5]);
         let (uplink, air) = crossings(&result);
         assert!((2.0..2.2).contains(&uplink) && air > 5.0, "{scheme}: {uplink} {air}");
+        let pair = &result["gateway"]["pair"];
+        assert_eq!((&pair["tcp_flows"], &pair["requests"]), (&json!(5), &json!(0)), "{pair}");
     }
 }
 

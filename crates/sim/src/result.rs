@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use node::uplink::PairReport;
 use report::stats::median;
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +116,9 @@ pub struct Gateway {
     /// Number of units that it cut from the origin's responses.
     #[serde(default)]
     pub units_cut: u64,
+    /// What its end of the uplink's pair has counted since it began, if the uplink has a far end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<PairReport>,
 }
 
 /// What was sent over the air during the transfers.

@@ -3,7 +3,7 @@
 use node::uplink::PairReport;
 use sim::result::RunResult;
 use sim::result::source::ServedBy;
-use sim::router::mesh::{Member, Mesh};
+use sim::router::mesh::Mesh;
 use sim::router::run::{Options, Watchers, run};
 use sim::scenario::Scenario;
 use wire::Scheme;
@@ -204,8 +204,8 @@ fn bypass(settings: &[(&str, &str)], scheme: Scheme, meets: bool) -> (RunResult,
     }
     let result = mesh.play(scheme, 1, &mut |_| {});
     check(&result);
-    let Member::Router(gateway) = mesh.world.program(scenario.gateway) else { unreachable!() };
-    (result, gateway.pair().unwrap())
+    let pair = result.gateway.pair.unwrap();
+    (result, pair)
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use node::uplink::PairReport;
 use serde_json::Value;
 use sim::router::mesh::square;
 use sim::scenario::{FarEnd, Http, Intercepts, Routing, Scenario};
@@ -289,13 +290,27 @@ pub fn given_by_gateway(scenario: &Scenario, hearsay: &Path) -> Option<u64> {
     given.into_iter().map(|it| status["report"][it].as_u64()).sum()
 }
 
-/// Number of units that the gateway's daemon has cut from the origin's responses.
-pub fn units_cut(scenario: &Scenario, hearsay: &Path) -> io::Result<u64> {
-    let status = ask(scenario, hearsay, scenario.gateway, "status")?;
-    let count = status.and_then(|it| it["report"]["units_cut"].as_u64());
-    count.ok_or_else(|| {
+/// What the gateway's daemon has counted.
+pub struct Counted {
+    /// Units that it has cut from the origin's responses.
+    pub units_cut: u64,
+    /// What its end of the pair has counted, if the uplink has a far end.
+    pub pair: Option<PairReport>,
+}
+
+/// Asks the gateway's daemon what it has counted.
+pub fn counted(scenario: &Scenario, hearsay: &Path) -> io::Result<Counted> {
+    let ask = |what: &str| ask(scenario, hearsay, scenario.gateway, what);
+    let units_cut = ask("status")?.and_then(|it| it["report"]["units_cut"].as_u64());
+    let units_cut = units_cut.ok_or_else(|| {
         io::Error::other("the gateway's daemon does not report how many units it has cut")
-    })
+    })?;
+    let pair = match scenario.far {
+        FarEnd::None => None,
+        FarEnd::Pair => ask("uplink")?,
+    };
+    let pair = pair.map(|it| serde_json::from_value(it["counts"].clone())).transpose()?;
+    Ok(Counted { units_cut, pair })
 }
 
 /// Whether a daemon answers, listens if it should overhear and, if it has peers, knows the route to the

@@ -50,10 +50,10 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let (transfers, snapshots) = transfer(args, &scenario, &programs, &progress, &mut air)?;
     // If a program has ended, the measurement is invalid.
     running.iter_mut().try_for_each(Background::check)?;
-    let units_cut = routers::units_cut(&scenario, &programs.hearsay)?;
+    let counted = routers::counted(&scenario, &programs.hearsay)?;
     let ends = [&snapshots[0], &snapshots[1]];
     let result =
-        verdict::result(args, scheme, &scenario, transfers, ends, units_cut, began.elapsed());
+        verdict::result(args, scheme, &scenario, transfers, ends, counted, began.elapsed());
     write(args, &scenario, &result, [&snapshots[0], &snapshots[1]])?;
     if args.keep {
         keep(&scenario, lifeline);

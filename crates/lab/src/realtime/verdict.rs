@@ -9,6 +9,7 @@ use sim::scenario::{FarEnd, Scenario};
 use wire::Scheme;
 
 use super::air::Snapshot;
+use super::routers::Counted;
 use crate::cli::Run;
 use crate::failure::Failure;
 
@@ -26,7 +27,7 @@ pub fn result(
     scenario: &Scenario,
     transfers: Vec<Transfer>,
     [before, after]: [&Snapshot; 2],
-    units_cut: u64,
+    counted: Counted,
     wall: Duration,
 ) -> RunResult {
     // The counters also cover the time before the transfers, which does not count.
@@ -50,7 +51,8 @@ pub fn result(
             bytes_to_origin: (scenario.far == FarEnd::Pair)
                 .then(|| after.to_origin - before.to_origin),
             bytes_over_air: of_gateway(after) - of_gateway(before),
-            units_cut,
+            units_cut: counted.units_cut,
+            pair: counted.pair,
         },
         radio: Radio {
             receiver: scenario.key("receiver").to_owned(),

@@ -159,6 +159,7 @@ fn tables_fit_a_screen_of_1200_pixels() {
                 bytes_to_origin: Some(123_456_789_000),
                 bytes_over_air: 123_456_789_000,
                 units_cut: 1 << 30,
+                pair: None,
             },
             radio: Radio {
                 packets_per_file: 123_456.0,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 pub use node::Event;
 use node::Recent;
+use node::uplink::PairReport;
 use radio::{Report, Station};
 use wire::{Instant, Scheme};
 
@@ -146,6 +147,13 @@ impl Mesh<'_> {
         })
     }
 
+    fn pair_of_gateway(&self) -> Option<PairReport> {
+        match self.world.program(self.scenario.gateway) {
+            Member::Router(gateway) => gateway.pair(),
+            _ => None,
+        }
+    }
+
     pub(super) fn snapshot(&self) -> Snapshot {
         let medium = self.world.medium();
         let stations = (0..self.scenario.routers.len()).map(|it| Station(it as u16));
@@ -157,6 +165,7 @@ impl Mesh<'_> {
             ip_packets: self.world.counters().packets_sent,
             lost_above_mac: self.world.counters().drops.above_mac,
             units_cut: self.report_of_gateway().units_cut,
+            pair: self.pair_of_gateway(),
             at: self.world.now(),
         }
     }
@@ -170,6 +179,7 @@ pub(super) struct Snapshot {
     ip_packets: u64,
     lost_above_mac: u64,
     units_cut: u64,
+    pair: Option<PairReport>,
     at: Instant,
 }
 
@@ -229,6 +239,7 @@ pub(super) fn result(
                 .then(|| after.to_origin - before.to_origin),
             bytes_over_air: of_gateway(after) - of_gateway(before),
             units_cut: after.units_cut - before.units_cut,
+            pair: after.pair,
         },
         radio: Radio {
             receiver: scenario.key("receiver").to_owned(),
