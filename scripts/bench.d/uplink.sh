@@ -6,7 +6,8 @@
 # BENCH_LINK_KBPS (512), BENCH_LINK_MS (200: round trip), BENCH_LINK_QUEUE (40 packets), BENCH_LINK_LOSS (0);
 # BENCH_CONGESTION: TCP's congestion control on both sides of the link (the kernel's default).
 # The first run with corpora also runs zstd -19 over them, for about ten minutes; what it saves is kept beside each pair.
-# BENCH_SCHEMES ("mrc mrc-large src"): published schemes in the table of bytes, beside ours.
+# BENCH_SCHEMES ("mrc mrc-large src"): published schemes in the table of bytes, beside ours; "mrc:1024" has smallest chunks of
+# 1024 bytes on average.
 # BENCH_MEMORY: the gateway's budget, if not the default.
 # BENCH_PARTS ("bytes work memory"): the tables on loopback; BENCH_BYTES_KBPS: only the table of bytes, over a link of this
 # rate (up to 10000), since the far end compresses as hard as the link leaves it time for.
@@ -118,7 +119,7 @@ rounds_of_bytes() {
         python3 "$helper" rivals "$work/www/$name" "$name" "$results"
         for scheme in ours ${BENCH_SCHEMES-mrc mrc-large src}; do
             gateway_config=
-            [[ $scheme == ours ]] || gateway_config=$(printf '[experiment]\nuplink = "%s"\n\n' "$scheme")$'\n'
+            [[ $scheme == ours ]] || gateway_config=$(published "$scheme")$'\n'
             for ((round = 1; round <= rounds; round++)); do
                 start_pair
                 helper saved "$name" "$work/www/$name" "$scheme"
@@ -127,6 +128,13 @@ rounds_of_bytes() {
         done
     done
     gateway_config=
+}
+
+# published KIND[:SMALLEST] : the gateway's lines for a published scheme.
+published() {
+    say '[experiment]'
+    say "uplink = \"${1%:*}\""
+    [[ $1 != *:* ]] || say "smallest = ${1#*:}"
 }
 
 rounds_of_work() {
