@@ -14,7 +14,7 @@ use serde_json::Value;
 /// others.
 const ONE: &str = "emulab8.ditto-32-KiB.2.1";
 /// Attempts: a machine that is busy with other tests makes some runs late, and they do not count.
-const TRIES_MAX: usize = 12;
+const TRIES_MAX: usize = 5;
 
 fn args<'a>(out: &'a str, only: &'a str) -> [&'a str; 10] {
     ["repro", "ditto", "--real", "--quiet", "--seeds", "1", "--only", only, "--out", out]
