@@ -180,19 +180,12 @@ impl Observer {
     }
 }
 
-impl Observer {
-    /// What is intercepted now for the uplink's pair.
-    fn flows(&self, config: &Config) -> Option<Flows> {
-        let flows = config.rules()?.flows?;
-        Some(Flows { reach: self.driver.reaches(), ..flows })
-    }
-}
-
 impl Observed for Observer {
     fn status(&self) -> Status {
         let (report, now) = (self.driver.report(), self.ledger.now());
         let (works, note) = self.intercept.borrow().clone();
         let config = self.config.borrow();
+        let rules = config.rules_of_any();
         let store = &config.store;
         let (kind, path) = match &store.place {
             Place::Memory => (StoreKind::Memory, None),
@@ -209,12 +202,12 @@ impl Observed for Observer {
             mirrors: config.mirror.listen.clone(),
             metrics: config.metrics,
             intercept: Intercept {
-                interfaces: config.intercept.interfaces.clone(),
-                port: config.intercept.port,
-                ports: config.rules_of_any().ports,
-                flows: self.flows(&config),
+                interfaces_missing: missing_interfaces(&rules.all_interfaces()),
+                interfaces: rules.interfaces,
+                port: rules.listen_port,
+                ports: rules.ports,
+                flows: rules.flows.map(|it| Flows { reach: self.driver.reaches(), ..it }),
                 out: self.driver.pool().dialler().egress().interfaces(),
-                interfaces_missing: missing_interfaces(&config.rules_of_any().all_interfaces()),
                 works,
                 note,
             },
