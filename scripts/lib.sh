@@ -136,15 +136,15 @@ run_nginx() {
 # corpora_folder : prints where `scripts/setup corpora` puts its pairs of versions.
 corpora_folder() { say "${HEARSAY_CORPORA:-${XDG_CACHE_HOME:-$HOME/.cache}/hearsay/corpora}"; }
 
-# binaries : builds the daemon and the lab, or takes HEARSAY_BIN and the lab in the same folder; sets $hearsay and
-# $lab to their paths.
+# binaries PROFILE : builds the daemon and the lab (dev: as the tests have them, release: as they are measured), or takes
+# HEARSAY_BIN and the lab in the same folder; sets $hearsay and $lab to their paths.
 binaries() {
     hearsay=${HEARSAY_BIN:-}
     if [[ -z $hearsay ]]; then
         need cargo
-        say "building the daemon and the lab (release) …"
-        (cd "$root" && cargo build --release --locked --quiet -p daemon -p lab)
-        hearsay=${CARGO_TARGET_DIR:-$root/target}/release/hearsay
+        say "building the daemon and the lab (profile $1) …"
+        (cd "$root" && cargo build --profile "$1" --locked --quiet -p daemon -p lab)
+        hearsay=${CARGO_TARGET_DIR:-$root/target}/${1/#dev/debug}/hearsay
     fi
     lab=${hearsay%/*}/hearsay-lab
     local program

@@ -1,12 +1,8 @@
 //! Runs the steps of the operator's guide: all its pages in order, on one small mesh.
 
-mod guide;
-#[path = "guide/stage.rs"]
-mod stage;
-mod world;
-
-use stage::Stage;
-use world::{World, network};
+use crate::guide;
+use crate::stage::Stage;
+use crate::world::{World, network};
 
 #[test]
 fn an_evening_goes_as_the_guide_says() {

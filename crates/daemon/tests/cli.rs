@@ -1,15 +1,15 @@
 //! The commands as users and scripts run them: their output and exit codes.
 
-mod world;
-
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::world::{
+    self, Curl, Hearsay, Nginx, Place, Script, World, assert_same, noise, sh, wait_until,
+};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use world::{Curl, Hearsay, Nginx, Place, Script, World, assert_same, noise, sh, wait_until};
 
 /// A command's exit code and output.
 struct Ended {

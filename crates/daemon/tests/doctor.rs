@@ -4,17 +4,15 @@
 //! The wrong clock is that of another machine: the test machine's own is not changed. Kernels without flow tables
 //! judge a recorded list (`doctor/rules.rs`, `a_recorded_list_is_read` in `host`), and this test says so.
 
-mod world;
-
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use crate::world::network::{self, ORIGIN, there};
+use crate::world::schema::check_schema;
+use crate::world::{self, Hearsay, Nginx, Script, World, row, sh, skipped, wait_until};
 use serde_json::Value;
-use world::network::{self, ORIGIN, there};
-use world::schema::check_schema;
-use world::{Hearsay, Nginx, Script, World, row, sh, skipped, wait_until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_hearsay");
 

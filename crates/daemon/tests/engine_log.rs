@@ -1,9 +1,7 @@
 //! The engine's events in the daemon's log: under the router's name, and only at the levels that include them.
 
-mod world;
-
+use crate::world::{Hearsay, Nginx, World, noise};
 use serde_json::Value;
-use world::{Hearsay, Nginx, World, noise};
 
 /// Downloads a file twice through a router with this log level, and returns the router's log.
 fn log_of(level: &str) -> String {

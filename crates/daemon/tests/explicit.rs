@@ -1,13 +1,13 @@
 //! The explicit proxy, as curl and other clients see it, with nginx or a script as the origin.
 
-mod world;
-
 use std::io::Write as _;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use world::network::{self, CLIENT};
-use world::{Curl, Hearsay, Nginx, Raw, Script, World, assert_same, noise, sh, wait_until};
+use crate::world::network::{self, CLIENT};
+use crate::world::{
+    self, Curl, Hearsay, Nginx, Raw, Script, World, assert_same, noise, sh, wait_until,
+};
 
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
 

@@ -1,12 +1,10 @@
 //! The far end of the uplink: a real one beyond a private network's uplink, and what happens when it fails.
 
-mod world;
-
 use std::fs;
 
+use crate::world::network::{self, ORIGIN};
+use crate::world::{FarEnd, Hearsay, Nginx, World, assert_same, key_of_gateway, noise, wait_until};
 use serde_json::Value;
-use world::network::{self, ORIGIN};
-use world::{FarEnd, Hearsay, Nginx, World, assert_same, key_of_gateway, noise, wait_until};
 
 /// A gateway with this configuration.
 fn gateway(world: &World, lines: &str) -> Hearsay {

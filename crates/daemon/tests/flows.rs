@@ -1,13 +1,11 @@
 //! TCP connections of any protocol that are intercepted and go by the far end of the uplink.
 
-mod world;
-
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc;
 
-use world::network::{self, CLIENT, ORIGIN, there};
-use world::{Script, Site, TIMEOUT, assert_same, noise, sh, wait_until};
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::{self, Script, Site, TIMEOUT, assert_same, noise, sh, wait_until};
 
 /// A server outside the site, on the origin's machine.
 const SERVERS: [&str; 2] = ["198.51.100.7:5432", "[2001:db8:5::7]:5432"];

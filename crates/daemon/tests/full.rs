@@ -1,16 +1,16 @@
 //! More clients than the daemon has memory for, clients that leave, and a daemon that stops: no client's traffic
 //! stops.
 
-mod world;
-
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use world::network::{self, CLIENT, ORIGIN, there};
-use world::{Curl, Hearsay, Nginx, Raw, Script, Visit, World, assert_same, noise, sh, wait_until};
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::{
+    self, Curl, Hearsay, Nginx, Raw, Script, Visit, World, assert_same, noise, sh, wait_until,
+};
 
 /// The smallest memory budget that the daemon accepts: few connections fill it.
 const SMALL: [&str; 2] = ["--memory", "4MiB"];
@@ -353,7 +353,7 @@ fn a_tunnel_has_its_time_too() {
 }
 
 #[test]
-#[ignore = "takes the minute over which a client's pace is measured"]
+#[ignore = "takes the minute over which a client's pace is measured; scripts/test --long runs it"]
 fn who_does_not_read_goes_after_a_minute_when_half_of_the_room_is_taken() {
     let world = World::new();
     let origin = Slow::start();

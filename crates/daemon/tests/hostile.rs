@@ -1,11 +1,9 @@
 //! Clients and origins that break the rules, and processes that die at the wrong moment.
 
-mod world;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-use world::{Hearsay, Nginx, Raw, Script, Visit, World, assert_same, noise, wait_until};
+use crate::world::{Hearsay, Nginx, Raw, Script, Visit, World, assert_same, noise, wait_until};
 
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
 
@@ -265,7 +263,7 @@ fn clients_that_never_finish_their_heads_do_not_keep_others_out() {
 }
 
 #[test]
-#[ignore = "takes the minute that a client has for its head"]
+#[ignore = "takes the minute that a client has for its head; scripts/test --long runs it"]
 fn a_client_that_never_finishes_its_head_is_cut_off() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);

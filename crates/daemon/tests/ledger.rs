@@ -1,18 +1,16 @@
 //! The ledger: figures after a miss and a hit, after a kill and a restart, from a damaged file, beside the interfaces'
 //! own counters; and the whole exposition before promtool.
 
-mod world;
-
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::schema::check_schema;
+use crate::world::{Curl, Hearsay, Nginx, Script, World, noise, sh, skipped, wait_until};
 use serde_json::Value;
-use world::network::{self, CLIENT, ORIGIN, there};
-use world::schema::check_schema;
-use world::{Curl, Hearsay, Nginx, Script, World, noise, sh, skipped, wait_until};
 
 const LENGTH: usize = 1_500_000;
 

@@ -1,15 +1,13 @@
 //! The daemon in a mesh: where its port for peers is open, its identity, and what the commands show.
 
-mod world;
-
 use std::fs;
 use std::io::Read as _;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use world::network::{self, CLIENT, ORIGIN, there};
-use world::{Hearsay, Place, World, sh, wait_until};
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::{self, Hearsay, Place, World, sh, wait_until};
 
 /// A connection from a machine to a port, if the port is open.
 fn connect(place: Place, address: &str) -> Option<TcpStream> {

@@ -3,15 +3,12 @@
 //! The registries have their real names and a CA that the daemons trust. Tests of clients that few machines have are
 //! ignored; `scripts/test --long` runs them.
 
-mod registries;
-mod world;
-
 use std::process::Stdio;
 
-use registries::{Fork, MIRROR, PROXY, Single, missing};
+use crate::registries::{Fork, MIRROR, PROXY, Single, missing};
+use crate::world::network::{self, CLIENT, ORIGIN};
+use crate::world::{Curl, Reply, assert_same, sh, skipped, wait_until};
 use sha2::{Digest as _, Sha256};
-use world::network::{self, CLIENT, ORIGIN};
-use world::{Curl, Reply, assert_same, sh, skipped, wait_until};
 
 /// Runs a test in a private network, if this machine has the registries' programs and this one.
 fn with(program: &'static str, test: &str, body: fn()) {

@@ -10,10 +10,8 @@
 //!
 //! r1 gets a file from r2, the gateway. r3 overhears it on `ear0`, and then serves its own client.
 
-mod world;
-
-use world::network::{self, CLIENT, ORIGIN};
-use world::{Curl, Hearsay, Nginx, Place, World, assert_same, noise, sh, tool, wait_until};
+use crate::world::network::{self, CLIENT, ORIGIN};
+use crate::world::{Curl, Hearsay, Nginx, Place, World, assert_same, noise, sh, tool, wait_until};
 
 const BYTES: usize = 3_000_000;
 

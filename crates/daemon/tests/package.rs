@@ -5,15 +5,12 @@
 //! There is no systemd in the root: `package/systemctl` starts and stops the service as its unit says.
 
 #[allow(dead_code, unused_imports, reason = "this file uses only apt's")]
-mod registries;
-mod world;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use registries::{Registries, missing, run};
-use world::network::{self, CLIENT, ORIGIN};
-use world::{Curl, Nginx, Place, World, assert_same, noise, sh, skipped, wait_until};
+use crate::registries::{Registries, missing, run};
+use crate::world::network::{self, CLIENT, ORIGIN};
+use crate::world::{Curl, Nginx, Place, World, assert_same, noise, sh, skipped, wait_until};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 

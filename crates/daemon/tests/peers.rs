@@ -1,8 +1,6 @@
 //! Routers in a row that serve each other: real daemons, a real kernel between them, and a client without
 //! configuration.
 
-mod world;
-
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::{Curl, Hearsay, Nginx, Place, Reply, Script, World};
+use crate::world::{assert_same, noise, row, wait_until};
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 use serde_json::Value;
-use world::network::{self, CLIENT, ORIGIN, there};
-use world::{Curl, Hearsay, Nginx, Place, Reply, Script, World};
-use world::{assert_same, noise, row, wait_until};
 
 fn get(url: &str) -> Reply {
     Curl::new(CLIENT, url).args(&["-4"]).run()

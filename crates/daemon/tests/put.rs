@@ -1,14 +1,12 @@
 //! Publishing a file, and getting it by name: the commands, the store after a power cut, and routers in
 //! a row.
 
-mod world;
-
 use std::fs;
 use std::process::Command;
 
+use crate::world::{Hearsay, World, assert_same, noise, tool, wait_until};
+use crate::world::{network, row};
 use serde_json::Value;
-use world::{Hearsay, World, assert_same, noise, tool, wait_until};
-use world::{network, row};
 
 /// A command's exit code and output.
 struct Ended {

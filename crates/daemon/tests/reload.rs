@@ -1,13 +1,13 @@
 //! SIGHUP: settings that can change at run time change, the log names the others, and no transfer ends.
 
-mod world;
-
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use world::network::{self, CLIENT, ORIGIN, there};
-use world::{Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, sh, wait_until};
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::{
+    Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, sh, wait_until,
+};
 
 /// Writes the configuration, and returns its path.
 fn configure(world: &World, text: &str) -> String {

@@ -1,10 +1,6 @@
 //! Least rights: what a running daemon can and cannot do, its helper process, and what becomes of the rules when either
 //! of them is killed.
 
-#[cfg(target_arch = "x86_64")]
-mod intruder;
-mod world;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -12,8 +8,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use world::network::{self, CLIENT, ORIGIN};
-use world::{Curl, Hearsay, Nginx, Process, Reply, World, sh, skipped, tool, wait_for, wait_until};
+#[cfg(target_arch = "x86_64")]
+use crate::intruder::Intruder;
+use crate::world::network::{self, CLIENT, ORIGIN};
+use crate::world::{
+    Curl, Hearsay, Nginx, Process, Reply, World, sh, skipped, tool, wait_for, wait_until,
+};
 
 const INTERCEPT: [&str; 2] = ["--intercept", "lan0"];
 
@@ -118,7 +118,7 @@ struct Attempts {
 
 /// The attempts that the daemon's limits are for; the last one ends a process that succeeds.
 #[cfg(target_arch = "x86_64")]
-fn attempt(it: &mut intruder::Intruder, outside: &World) -> Attempts {
+fn attempt(it: &mut Intruder, outside: &World) -> Attempts {
     use nix::libc;
 
     let packets = [libc::AF_PACKET, libc::SOCK_RAW, 0].map(|it| it as u64);
@@ -135,7 +135,6 @@ fn attempt(it: &mut intruder::Intruder, outside: &World) -> Attempts {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn the_running_daemon_cannot_execute_write_elsewhere_or_regain_a_capability() {
-    use intruder::Intruder;
     use nix::libc::{self, EACCES, EPERM};
 
     const NAME: &str = "the_running_daemon_cannot_execute_write_elsewhere_or_regain_a_capability";
@@ -190,7 +189,7 @@ fn the_running_daemon_cannot_execute_write_elsewhere_or_regain_a_capability() {
 /// Further calls with their arguments, and the errors that they get.
 #[cfg(target_arch = "x86_64")]
 fn other_ways(
-    it: &mut intruder::Intruder,
+    it: &mut Intruder,
     helper: u64,
     is_complete: bool,
 ) -> Vec<(nix::libc::c_long, Vec<u64>, i64)> {

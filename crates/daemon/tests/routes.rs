@@ -1,12 +1,10 @@
 //! The route to the gateway in the daemon's status, while a real kernel and real babelds change it.
 
-mod world;
-
 use std::process::Stdio;
 
+use crate::world::network;
+use crate::world::{Hearsay, Place, Process, World, sh, skipped, tool, wait_for, wait_until};
 use serde_json::{Value, json};
-use world::network;
-use world::{Hearsay, Place, Process, World, sh, skipped, tool, wait_for, wait_until};
 
 /// Three routers in a row, the third with an uplink:
 ///

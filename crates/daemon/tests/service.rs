@@ -1,14 +1,12 @@
 //! Under a service manager: `Type=notify`, reloads and the watchdog of systemd, against a socket of the test's own.
 
-mod world;
-
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::world::{Hearsay, Nginx, TIMEOUT, World, noise, wait_until};
 use rustix::time::{ClockId, clock_gettime};
-use world::{Hearsay, Nginx, TIMEOUT, World, noise, wait_until};
 
 /// A service manager's ear.
 struct Manager {

@@ -1,16 +1,16 @@
 //! Real programs over a slow uplink with a real far end: what they get is exact, and what crosses again crosses as
 //! references, ours and as published.
 
-mod world;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use world::network::{self, CLIENT, ORIGIN, there};
-use world::{Curl, Nginx, Process, Script, Site, TIMEOUT, assert_same, noise, sh, wait_until};
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::{
+    Curl, Nginx, Process, Script, Site, TIMEOUT, assert_same, noise, sh, wait_until,
+};
 
 /// Puts a link of 4 Mbit/s and a round trip of 100 ms between the gateway and its far end.
 fn slow_link() -> Process {

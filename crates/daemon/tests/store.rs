@@ -1,14 +1,12 @@
 //! Traffic while the store is full, read-only, damaged or another user's.
 
-mod world;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use world::network;
-use world::{Hearsay, Nginx, World, assert_same, noise, sh, skipped, wait_until};
+use crate::world::network;
+use crate::world::{Hearsay, Nginx, World, assert_same, noise, sh, skipped, wait_until};
 
 /// Puts files on an origin: their names and contents.
 fn files(nginx: &Nginx, count: u64, bytes: usize) -> Vec<(String, Vec<u8>)> {

@@ -1,12 +1,12 @@
 //! Interception: a client without proxy settings, a router that runs the daemon, and an origin, each in a network
 //! namespace of its own, over IPv4 and IPv6.
 
-mod world;
-
 use std::net::TcpListener;
 
-use world::network::{self, CLIENT, ORIGIN, connect, there};
-use world::{Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, wait_until};
+use crate::world::network::{self, CLIENT, ORIGIN, connect, there};
+use crate::world::{
+    self, Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, wait_until,
+};
 
 const INTERCEPT: [&str; 2] = ["--intercept", "lan0"];
 

@@ -1,10 +1,8 @@
 //! OpenWrt's /etc/config/hearsay: it becomes the daemon's own file, and a wrong value is named and starts nothing.
 
-mod world;
-
 use std::process::Command;
 
-use world::World;
+use crate::world::World;
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 

@@ -9,12 +9,10 @@
 //!
 //! The firewall forwards guest → wan and connections that inside opens, and drops the rest.
 
-mod world;
-
 use std::net::TcpListener;
 
-use world::network::{self, CLIENT, ORIGIN, there};
-use world::{Curl, Hearsay, Place, Reply, Script, World, row, sh, wait_until};
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::{Curl, Hearsay, Place, Reply, Script, World, row, sh, wait_until};
 
 const GUEST: Place = CLIENT;
 const WAN: Place = ORIGIN;

@@ -10,8 +10,6 @@
 //! The test's machine has `br0` and `ear0`. Where namespaces are not permitted, the tests print
 //! `SKIPPED:` on standard error, even when output is captured.
 
-mod namespace;
-
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -19,8 +17,8 @@ use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::namespace::{inside, sh};
 use host::capture::{Capture, CaptureError, Ignored, PassedOver, Report, Settings};
-use namespace::{inside, sh};
 use node::Overheard;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::sync::mpsc::Receiver;

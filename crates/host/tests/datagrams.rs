@@ -9,8 +9,6 @@
 //! The mesh is on `wl0`, `wl1` and later `wl2`. Where namespaces are not permitted, the tests print `SKIPPED:` on
 //! standard error, even when output is captured.
 
-mod namespace;
-
 use std::cell::RefCell;
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -19,8 +17,8 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::namespace::{inside, sh};
 use host::datagrams::Datagrams;
-use namespace::{inside, sh};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::task::LocalSet;
 

@@ -1,7 +1,5 @@
 //! The helper as a process of its own, in a private network: this program starts itself again, and is both ends.
 
-mod namespace;
-
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
@@ -9,10 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::namespace::{inside, sh, skipped};
 use host::helper::{Charge, Helper, HelperError, serve};
 use host::intercept::{Moment, Rules};
 use host::rights::{Limits, Places};
-use namespace::{inside, sh, skipped};
 use rustix::net::SocketType;
 use rustix::net::sockopt::socket_type;
 use rustix::thread::CapabilitySet;

@@ -11,13 +11,11 @@
 //! Where namespaces are not permitted, the tests print `SKIPPED:` on standard error, even when
 //! output is captured.
 
-mod namespace;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use crate::namespace::{self, sh, skipped};
 use host::intercept::{Family, Rules};
-use namespace::{sh, skipped};
 
 /// A server that answers every connection with its own name and the address that the client
 /// dialled. Its arguments: name, port, and `transparent` if it plays the daemon's listener.

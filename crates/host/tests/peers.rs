@@ -1,9 +1,7 @@
 //! The kernel's reaction to the options of connections with peers, in a network namespace without
 //! other traffic.
 
-mod namespace;
-
-use namespace::inside;
+use crate::namespace::{self, inside};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::fs;
 use std::process::Command;

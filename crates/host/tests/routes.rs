@@ -3,15 +3,13 @@
 //! Each test starts itself again in a private namespace. This router is 10.77.0.2, with the mesh
 //! at `wl0`. Where namespaces are not permitted, the tests print `SKIPPED:`.
 
-mod namespace;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::namespace::{self, sh, skipped};
 use host::routing::{Routing, Settings};
-use namespace::{sh, skipped};
 use node::RouteTable;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};

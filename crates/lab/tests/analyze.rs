@@ -1,12 +1,10 @@
 //! The overhearing engine's findings in captures. `captures/README.md` says how the captures were made.
 
-mod lab;
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use lab::capture::read;
-use lab::{Ended, World};
+use crate::lab::capture::read;
+use crate::lab::{Ended, World};
 use serde_json::Value;
 
 /// Size of the file that the run's client downloaded.

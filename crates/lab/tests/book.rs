@@ -1,14 +1,10 @@
 //! Runs the steps of the researcher's guide and of the pages on the lab and the simulator, each page in a
 //! directory of its own. Where namespaces are not allowed, only the steps in real time are left out.
 
-#[path = "../../daemon/tests/guide/mod.rs"]
-mod guide;
-mod lab;
-
 use std::path::Path;
 
-use guide::{Step, Way, missing};
-use lab::{World, can_run};
+use crate::guide::{self, Step, Way, missing};
+use crate::lab::{World, can_run};
 
 /// Attempts at a step in real time, which a busy machine may make late.
 const TRIES: usize = 5;

@@ -1,9 +1,7 @@
 //! Captures of a router's monitor interface.
 
-mod lab;
-
-use lab::capture::{Record, read};
-use lab::{World, can_run};
+use crate::lab::capture::{Record, read};
+use crate::lab::{World, can_run};
 
 const BYTES: usize = 50_000;
 

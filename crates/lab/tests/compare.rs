@@ -1,10 +1,8 @@
 //! Several results on one page.
 
-mod lab;
-
 use std::fs;
 
-use lab::World;
+use crate::lab::World;
 
 /// A result as `run --json` writes it, with one transfer.
 fn result(scenario: &str, scheme: &str, kbps: u32) -> String {

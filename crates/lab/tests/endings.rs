@@ -1,8 +1,6 @@
 //! A run leaves nothing behind, however it ends.
 
-mod lab;
-
-use lab::{Process, Run, World, can_run, wait_until};
+use crate::lab::{self, Process, Run, World, can_run, wait_until};
 use rustix::process::Signal;
 
 /// Transfers that last much longer than any of these tests.

@@ -1,14 +1,12 @@
 //! `hearsay-lab sim --events`: the engines' events follow their schema, a repetition gives the same, and other
 //! output does not change.
 
-mod lab;
-
 use std::collections::BTreeSet;
 use std::fs;
 
-use lab::World;
-use lab::provenance::{assert_origin, lasting};
-use lab::schema::{assert_valid, wrong_as};
+use crate::lab::World;
+use crate::lab::provenance::{assert_origin, lasting};
+use crate::lab::schema::{assert_valid, wrong_as};
 use serde_json::Value;
 
 /// A short run over three hops.

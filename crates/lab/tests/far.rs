@@ -1,12 +1,10 @@
 //! A real far end behind the emulated uplink: what has crossed it once does not cross it again, and whatever
 //! ends, no client gets wrong bytes.
 
-mod lab;
-
 use std::fs;
 use std::process::Command;
 
-use lab::{Kept, World, can_run, missing, skipped};
+use crate::lab::{self, Kept, World, can_run, missing, skipped};
 
 const BYTES: usize = 600_000;
 /// An uplink on which the files take some seconds.

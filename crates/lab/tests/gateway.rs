@@ -1,8 +1,6 @@
 //! Clients behind the gateway itself, and its uplink, with real daemons.
 
-mod lab;
-
-use lab::{Kept, World, can_run};
+use crate::lab::{Kept, World, can_run};
 use serde_json::Value;
 
 fn each<'a>(result: &'a Value, name: &str) -> Vec<&'a Value> {

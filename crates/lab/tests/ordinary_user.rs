@@ -1,13 +1,11 @@
 //! Runs of a user who is not root.
 
-mod lab;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use lab::{Run, World, can_run, is_root, missing, open_to_all, skipped, wait_until};
+use crate::lab::{self, Run, World, can_run, is_root, missing, open_to_all, skipped, wait_until};
 use rustix::process::Signal;
 
 const NOBODY: [&str; 6] = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];

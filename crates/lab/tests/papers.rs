@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::repro::NAMES;
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const PAGE: &str = include_str!("../../../docs/papers.md");
 const PAPERS: [&str; 5] = ["MeshCache", "Ditto", "Wanax", "InPCM", "WINE"];
@@ -56,15 +58,14 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// Runs a command in a short form.
+/// Runs a command in a short form. `repro.rs` runs the experiments.
 fn run(command: &str) {
-    let folder = tempfile::tempdir().unwrap();
     let mut words = words(command);
     assert_eq!(words.remove(0), "hearsay-lab", "{command}");
     if words[0] == "repro" {
-        let out = folder.path().to_str().unwrap();
-        words.extend(["--quick", "--out", out].map(str::to_owned));
-    } else if OF_FILES.contains(&&words[1][..]) {
+        return assert!(NAMES.contains(&&words[1][..]) && words.len() == 2, "{command}");
+    }
+    if OF_FILES.contains(&&words[1][..]) {
         words.extend(["--set", "bytes=60000"].map(str::to_owned));
     }
     words.push("--quiet".to_owned());

@@ -1,11 +1,9 @@
 //! `hearsay-lab plan interlay`.
 
-mod lab;
-
 use std::fs;
 
-use lab::World;
-use lab::schema::assert_valid;
+use crate::lab::schema::assert_valid;
+use crate::lab::{self, World};
 
 /// WINE's chain (section 5.1).
 const CHAIN: [&str; 9] = [

@@ -1,12 +1,10 @@
 //! `hearsay-lab repro --real`: each run is made once, and its outcome kept.
 
-mod lab;
-
 use std::fs;
 
-use lab::provenance::assert_origin;
-use lab::schema::assert_valid;
-use lab::{Run, World, can_run};
+use crate::lab::provenance::assert_origin;
+use crate::lab::schema::assert_valid;
+use crate::lab::{Run, World, can_run};
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -1,10 +1,8 @@
 //! `hearsay-lab analyze redundancy`: the files it reads, its tables, JSON and pictures.
 
-mod lab;
-
 use std::fs;
 
-use lab::World;
+use crate::lab::{self, World};
 use serde_json::Value;
 
 /// A file of rows, and a version in which some rows are new.

@@ -1,13 +1,11 @@
 //! Impossible requests are refused in one clear line, before anything is built.
 
-mod lab;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use lab::{Ended, Run, World, can_run, is_root, skipped, tool};
+use crate::lab::{Ended, Run, World, can_run, is_root, skipped, tool};
 
 /// A refusal is immediate; a busy machine may need this long.
 const MOMENT: Duration = Duration::from_secs(5);

@@ -1,10 +1,8 @@
 //! The source of clients' bytes under each scheme, with real daemons that ask each other over the air.
 
-mod lab;
-
 use std::fs;
 
-use lab::{World, can_run, missing, skipped};
+use crate::lab::{World, can_run, missing, skipped};
 use serde_json::{Value, json};
 
 const BYTES: f64 = 100_000.0;

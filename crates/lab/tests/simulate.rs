@@ -1,13 +1,11 @@
 //! `hearsay-lab sim`: repeatability with any number of threads; captures; refusals.
 
-mod lab;
-
 use std::collections::BTreeSet;
 use std::fs;
 
-use lab::provenance::{assert_origin, lasting};
-use lab::schema::{assert_valid, wrong};
-use lab::{Ended, World, capture};
+use crate::lab::provenance::{assert_origin, lasting};
+use crate::lab::schema::{assert_valid, wrong};
+use crate::lab::{Ended, World, capture};
 use serde_json::Value;
 
 /// Three short runs.

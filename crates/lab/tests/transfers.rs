@@ -1,10 +1,8 @@
 //! Complete runs: the transfers, and the reports about them.
 
-mod lab;
-
 use std::fs;
 
-use lab::{Ended, Kept, Run, World, can_run, missing, skipped};
+use crate::lab::{Ended, Kept, Run, World, can_run, missing, skipped};
 use serde_json::Value;
 
 const BYTES: u64 = 100_000;

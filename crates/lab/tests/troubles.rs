@@ -1,11 +1,9 @@
 //! Daemons die, routes change, strangers connect: clients see a delay or a proper failure, and never wrong
 //! bytes.
 
-mod lab;
-
 use std::fs;
 
-use lab::{Kept, World, can_run, wait_until};
+use crate::lab::{self, Kept, World, can_run, wait_until};
 
 const LENGTH: usize = 1_500_000;
 

@@ -1,11 +1,9 @@
 //! The uplink moves to another router while a client downloads: the download is delayed, and later requests
 //! use the new route.
 
-mod lab;
-
 use std::fs;
 
-use lab::{Kept, World, can_run, missing, skipped, wait_until};
+use crate::lab::{Kept, World, can_run, missing, skipped, wait_until};
 use serde_json::Value;
 
 const BYTES: u64 = 1_000_000;

@@ -1,13 +1,11 @@
 //! `hearsay-lab validate`: its output, and its exit code. `papers/tests/references.rs` tests whether the
 //! simulator is near enough.
 
-mod lab;
-
 use std::fs;
 
-use lab::World;
-use lab::provenance::assert_origin;
-use lab::schema::assert_valid;
+use crate::lab::World;
+use crate::lab::provenance::assert_origin;
+use crate::lab::schema::assert_valid;
 
 /// Settings under which receivers differ from those of ns-3's chains.
 const OTHER: [&str; 8] =

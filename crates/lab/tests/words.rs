@@ -1,10 +1,8 @@
 //! Commands that only print something.
 
-mod lab;
-
 use std::process::{Command, Stdio};
 
-use lab::{Ended, World, can_run};
+use crate::lab::{Ended, World, can_run};
 use serde_json::Value;
 
 #[track_caller]

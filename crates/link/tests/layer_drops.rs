@@ -1,10 +1,8 @@
 //! What pacing drops, recovery does not wait for.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Packet, at, ip};
+use crate::common::{Packet, at, ip};
 use link::{Config, Flags, Header, Kind, Layer, Next, Output, Sack, Tcp, pace, recover};
 use std::net::SocketAddr;
 

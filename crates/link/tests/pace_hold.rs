@@ -1,10 +1,8 @@
 //! ACKs of steady transfers that wait for a newer one: how long, and which never do.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Packet, ack, at, datagram, ip};
+use crate::common::{Packet, ack, at, datagram, ip};
 use link::pace::{Config, Output, Pace};
 use link::{Header, Kind, Packet as _, Tcp};
 use wire::Instant;

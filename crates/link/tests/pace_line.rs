@@ -1,10 +1,8 @@
 //! Pacing on a line of routers: neighbours are found, measured, paced and forgotten.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Hop, Line, at, datagram, ip};
+use crate::common::{Hop, Line, at, datagram, ip};
 use link::pace::{Config, Follow, Overhead};
 
 /// About 802.11b at 11 Mbit/s: 2 ms for 1500 bytes.

@@ -1,12 +1,10 @@
 //! What holds for pacing whatever happens: order, an account of each packet, bounds of waiting and of tables.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use common::{Packet, ack, datagram, ip};
+use crate::common::{self, Packet, ack, datagram, ip};
 use link::pace::{Config, Output, Pace};
 use link::{Header, Kind, Message, Packet as _, Probe};
 use proptest::prelude::*;

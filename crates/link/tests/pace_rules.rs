@@ -1,11 +1,9 @@
 //! Pacing's rules one by one: what goes first, who is believed, which ACKs are dropped.
 
-mod common;
-
 use std::net::IpAddr;
 use std::time::Duration;
 
-use common::{Packet, ack, at, datagram, ip};
+use crate::common::{self, Packet, ack, at, datagram, ip};
 use link::pace::{Config, Counters, Output, Pace};
 use link::{
     Flags, Header, Interlay, Kind, Message, Packet as _, Probe, SACK_BLOCKS_MAX, Sack, Tcp,

@@ -1,8 +1,8 @@
 //! The behaviour of stations: what they send and receive, in virtual time.
 
-mod common;
-
-use common::{Event, Sending, clique, frames, link, micros, outcomes, play, row, seconds, to};
+use crate::common::{
+    Event, Sending, clique, frames, link, micros, outcomes, play, row, seconds, to,
+};
 use radio::{
     Config, Destination, Frame, Input, Link, Links, Medium, Outcome, Rate, Reception, Station,
 };

@@ -1,9 +1,7 @@
 //! RTS and CTS, PHYs, bit errors, fading, losses of all frames, and links that change: the effect
 //! of each on single frames, in virtual time.
 
-mod common;
-
-use common::{Event, Sending, clique, clique_at, frames, link, micros, outcomes, play, to};
+use crate::common::{Event, Sending, clique, clique_at, frames, link, micros, outcomes, play, to};
 use radio::{
     Config, Control, Decoding, Destination, Input, Link, Links, Locking, LossScope, Medium,
     Outcome, Phy, Propagation, Ranges, Rate, Station, Thresholds, power, propagation::Field,

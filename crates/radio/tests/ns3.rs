@@ -21,9 +21,7 @@
 //!   all signals are equally strong, and no station detects a preamble among them. This makes a
 //!   difference of 2 % with ten stations.
 
-mod common;
-
-use common::{Flows, PAYLOAD, clique_at, kbps, link, mean, off, row_losing, seconds};
+use crate::common::{Flows, PAYLOAD, clique_at, kbps, link, mean, off, row_losing, seconds};
 use radio::{Config, Dcf, Decoding, Links, Locking, LossScope, Ranges, Station};
 
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];

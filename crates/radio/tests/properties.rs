@@ -1,8 +1,6 @@
 //! Properties for any small topology and any list of packets.
 
-mod common;
-
-use common::{Event, Sending, frames, micros, outcomes, play};
+use crate::common::{Event, Sending, frames, micros, outcomes, play};
 use proptest::prelude::*;
 use radio::{
     Config, Control, Dcf, Decoding, Destination, Link, Links, Locking, LossScope, Medium, Outcome,

@@ -1,8 +1,6 @@
 //! Comparison with closed forms: one saturated link, and saturated stations in range of each other.
 
-mod common;
-
-use common::{Flows, PAYLOAD, clique_at, kbps, off, row, seconds};
+use crate::common::{Flows, PAYLOAD, clique_at, kbps, off, row, seconds};
 use radio::theory;
 use radio::{Config, Phy, Rate, Station};
 

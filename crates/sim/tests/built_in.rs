@@ -77,7 +77,7 @@ fn every_built_in_scenario_loads_with_routes_over_good_links() {
 /// A scenario that is not built in could not be found by name.
 #[test]
 fn every_file_among_the_scenarios_is_built_in() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios");
     for file in folder.read_dir().unwrap() {
         let path = file.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();

@@ -1,10 +1,8 @@
 //! The catalogue in normal use, and with a damaged file.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::Random;
+use crate::common::Random;
 use store::{Catalogue, CatalogueOptions, Change, Disk, Files, Memory};
 use wire::{ObjectKey, RecordId};
 

@@ -1,15 +1,13 @@
 //! Disks that are full, read-only or failing; and killed processes.
 
-mod common;
-
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use common::faulty::Faulty;
-use common::{Random, unit};
+use crate::common::faulty::Faulty;
+use crate::common::{Random, unit};
 use store::{
     Catalogue, CatalogueOptions, Change, Disk, Error, Files, Index, Location, Log, LogOptions,
     Memory, Policy, Reader, Unit, VersionFile,
@@ -459,7 +457,7 @@ fn what_was_synced_outlives_kill_9() {
     for round in 1..=6 {
         let directory = tempfile::tempdir().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["child_that_appends", "--exact", "--ignored", "--nocapture"])
+            .args(["faults::child_that_appends", "--exact", "--ignored", "--nocapture"])
             .env(CHILD, directory.path())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,13 +1,11 @@
 //! The history in normal use, and compared with a list in memory.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::history::{EPOCH, Unit, entries, entry, held, open, options};
+use crate::common::{Random, unit};
 use bytes::Bytes;
-use common::history::{EPOCH, Unit, entries, entry, held, open, options};
-use common::{Random, unit};
 use proptest::prelude::*;
 use store::{
     Disk, Error, File, Files, History, HistoryReader, HistoryState, Mark, Memory, UNIT_BYTES_MAX,

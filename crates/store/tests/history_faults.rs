@@ -1,13 +1,11 @@
 //! A history on disks that are full or failing.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use common::Random;
-use common::faulty::Faulty;
-use common::history::{EPOCH, Unit, entries, entry, open, options};
+use crate::common::Random;
+use crate::common::faulty::Faulty;
+use crate::common::history::{EPOCH, Unit, entries, entry, open, options};
 use proptest::prelude::*;
 use store::{Error, History, HistoryReader, HistoryState};
 

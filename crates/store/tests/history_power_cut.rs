@@ -1,14 +1,12 @@
 //! Simulates a power cut at every write of a history, and checks that what was confirmed is there,
 //! and nothing that was forgotten.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::Random;
-use common::history::{EPOCH, Unit, entries, entry, held, open, options};
-use common::recorder::{Event, Recorder, cut};
+use crate::common::Random;
+use crate::common::history::{EPOCH, Unit, entries, entry, held, open, options};
+use crate::common::recorder::{Event, Recorder, cut};
 use store::{Files, History, HistoryOptions, HistoryState};
 
 /// What the history was told and has confirmed.

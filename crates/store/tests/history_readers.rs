@@ -1,13 +1,11 @@
 //! Readers in other threads while the history changes.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use common::history::{Unit, entry, open, options};
-use common::{Random, name_of};
+use crate::common::history::{Unit, entry, open, options};
+use crate::common::{Random, name_of};
 use store::{Disk, Files, HistoryReader, Memory};
 
 /// A unit that tells its position and which of several units there it is.

@@ -1,11 +1,9 @@
 //! The index compared with a plain map, and its policies with an exact LRU.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::paper::{ExactLru, PaperStore};
-use common::{Random, Zipf, name_number};
+use crate::common::paper::{ExactLru, PaperStore};
+use crate::common::{Random, Zipf, name_number};
 use proptest::prelude::*;
 use store::{Index, Location, Policy, Provenance, SegmentId};
 

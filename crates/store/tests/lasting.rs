@@ -1,9 +1,7 @@
 //! Units that are to be evicted last.
 
-mod common;
-
-use common::name_number;
-use common::paper::PaperStore;
+use crate::common::name_number;
+use crate::common::paper::PaperStore;
 use store::Policy;
 
 const LENGTH: u32 = 8000;

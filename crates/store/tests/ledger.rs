@@ -209,7 +209,7 @@ proptest! {
 
 #[test]
 fn the_corpus_is_read_or_refused() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/ledger");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/ledger");
     let (mut whole, mut damaged) = (0, 0);
     for file in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
         let path = file.expect("a directory entry").path();

@@ -1,11 +1,9 @@
 //! The log and the index together, in normal use.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::{Random, unit};
 use bytes::Bytes;
-use common::{Random, unit};
 use store::{
     Disk, Error, Files, Index, Location, Log, LogOptions, Memory, Policy, Provenance, Unit,
     unit_disk_bytes,

@@ -1,13 +1,11 @@
 //! A store is accessible to its owner only, because its catalogue shows what clients requested.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::unit;
+use crate::common::unit;
 use store::{Catalogue, CatalogueOptions, Disk, Index, Log, LogOptions, Policy};
 
 fn mode(path: &Path) -> u32 {

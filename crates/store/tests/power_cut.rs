@@ -1,13 +1,11 @@
 //! Simulates a power cut at every write, and checks that everything confirmed is still there.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::common::recorder::{Event, Recorder, cut};
+use crate::common::{Random, unit};
 use bytes::Bytes;
-use common::recorder::{Event, Recorder, cut};
-use common::{Random, unit};
 use store::{
     Catalogue, CatalogueOptions, Change, Files, Index, Log, LogOptions, Memory, Policy, Unit,
 };

@@ -1,9 +1,7 @@
 //! Overheard units, however many, do not evict requested ones.
 
-mod common;
-
-use common::name_number;
-use common::paper::PaperStore;
+use crate::common::name_number;
+use crate::common::paper::PaperStore;
 use store::{Policy, Provenance};
 
 const POLICIES: [Policy; 2] = [Policy::S3Fifo, Policy::Lru];

@@ -1,16 +1,14 @@
 //! Damaged segment files.
 
-mod common;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use common::segment::open_segment;
-use common::unit;
+use crate::common::segment::open_segment;
+use crate::common::unit;
 use proptest::prelude::*;
 use store::{Files, Index, Log, LogOptions, Memory, Policy, Unit};
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/segment_recover");
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fuzz/corpus/segment_recover");
 const FILE: &str = "00000001.segment";
 /// The salt that a seed of zero yields for the first segment does not matter: a copy keeps it.
 const OPTIONS: LogOptions = LogOptions { segment_bytes: None, seed: 0 };
@@ -106,7 +104,7 @@ fn the_corpus_of_the_fuzzer_passes() {
     assert!(files >= 6, "{files}");
 }
 
-/// Run by hand when the format changes: `cargo test -p store --test recover corpus -- --ignored`.
+/// Run by hand when the format changes: `cargo test -p store-tests recover:: -- --ignored`.
 #[test]
 #[ignore = "writes the committed corpus"]
 fn write_the_corpus() {

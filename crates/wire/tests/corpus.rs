@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-#[path = "common/mod.rs"]
-mod common;
-
-use common::{checks, peer};
+use crate::common::{checks, peer};
 use wire::peer::{ChunkHead, Preamble};
 
 /// Runs a target; `again` decodes its input and returns the result's encoding.
@@ -19,7 +16,7 @@ fn each(target: &str, again: impl Fn(&[u8]) -> Option<Vec<u8>>) {
 
 /// Runs a target. The names of files that must be refused say so.
 fn judge(target: &str, accept: impl Fn(&[u8]) -> bool) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target);
     let (mut decoded, mut refused) = (0, 0);
     for file in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
         let path = file.expect("a directory entry").path();

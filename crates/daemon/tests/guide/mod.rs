@@ -48,7 +48,10 @@ pub struct Step {
 
 /// The folder of the pages.
 pub fn pages_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src")
+    // The users of this file stand at several depths.
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut pages = folders.map(|it| it.join("docs/book/src"));
+    pages.find(|it| it.is_dir()).expect("the book is part of the repository")
 }
 
 /// The pages that SUMMARY.md names, in its order.

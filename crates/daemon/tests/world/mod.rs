@@ -6,8 +6,6 @@
 //! [`network`], three namespaces in a row. *What it never does:* wait for a fixed time, or end a process that it
 //! did not start. `Drop` ends processes and removes files, so declare each value before its users.
 
-#![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
-
 use std::fmt::Debug;
 use std::io::Write as _;
 use std::net::TcpListener;

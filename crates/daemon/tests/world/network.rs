@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::{Place, Raw, World, sh, skipped};
+use super::{Place, Raw, sh, skipped};
 
 const INSIDE: &str = "HEARSAY_TEST_INSIDE_NAMESPACE";
 
@@ -39,10 +39,12 @@ pub fn inside(test: &str, body: fn()) {
     if !can.is_ok_and(|output| output.status.success()) {
         return skipped(test, "network namespaces or nft are not available here, as root or not");
     }
+    // The harness names the thread of a test after it, with its modules.
+    let whole_name = std::thread::current().name().expect("a test's thread").to_owned();
     let output = Command::new("unshare")
         .args(args)
         .arg(std::env::current_exe().expect("the test's own path"))
-        .args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"])
+        .args(["--exact", &whole_name, "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(INSIDE, "1")
         .stdin(Stdio::null())
         .output()

@@ -25,10 +25,12 @@ pub fn inside(test: &str, needed: &str, body: impl FnOnce()) {
     if !can.is_ok_and(|status| status.success()) {
         return skipped(test, &format!("network namespaces or `{needed}` do not work here"));
     }
+    // The harness names the thread of a test after it, with its modules.
+    let whole_name = std::thread::current().name().expect("a test's thread").to_owned();
     let output = Command::new("unshare")
         .args(args)
         .arg(std::env::current_exe().expect("the test's own path"))
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .args(["--exact", &whole_name, "--nocapture", "--test-threads=1"])
         .env(INSIDE, "1")
         .stderr(Stdio::inherit())
         .output()

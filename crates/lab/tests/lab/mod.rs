@@ -4,8 +4,6 @@
 //! running lab; [`Ended`], one that has ended; [`can_run`], whether this machine permits runs. *What it never
 //! does:* wait for a fixed time, or end a process that no test started.
 
-#![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
-
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

@@ -43,7 +43,7 @@ impl Drop for Trace {
 }
 
 /// The file of lines that `scripts/digests` prints.
-const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/digests.txt");
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts/digests.txt");
 
 /// Holds the digests of runs, from seed 0 on, against what is kept of them. Where `DIGESTS_TO` names a
 /// file they are written there instead.

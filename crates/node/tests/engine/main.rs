@@ -11,6 +11,7 @@ mod abandoned;
 mod access;
 mod account;
 mod classes;
+mod corpus;
 mod corruption;
 mod crowding;
 mod determinism;

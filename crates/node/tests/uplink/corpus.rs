@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 type Check = fn(&[u8]);
 
 fn place(target: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target)
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn tcp() -> Vec<u8> {
     [piece(&begin), piece(&data), piece(&end)].concat()
 }
 
-/// Run by hand when a format changes: `cargo test -p node --test uplink corpus -- --ignored`.
+/// Run by hand when a format changes: `cargo test -p node-tests --test uplink corpus -- --ignored`.
 #[test]
 #[ignore = "writes the committed corpus"]
 fn write_the_corpus() {

@@ -3,11 +3,11 @@
 use wire::capture::ieee80211::{self, Data, Header};
 use wire::capture::{Frame, Heard, Refusal, pcap};
 
+use super::{PAYLOAD, hear, hear_80211, packet, payload};
 use crate::common::frames::{
     AGGREGATE, DATA, FROM_DS, HT_CONTROL, IPV4, MESH_CONTROL, QOS_DATA, RECEIVER, RETRY, TO_DS,
     TRANSMITTER, aggregate, data, llc, mesh_control, radiotap, whole_length,
 };
-use crate::{PAYLOAD, hear, hear_80211, packet, payload};
 
 fn body() -> Vec<u8> {
     llc(IPV4, &packet())

@@ -2,9 +2,9 @@
 
 use wire::capture::{Frame, Refusal, pcap};
 
+use super::{PAYLOAD, SEQ, hear, hear_ethernet, packet, payload};
 use crate::common::checks;
 use crate::common::frames::{IPV4, IPV6, ethernet, ipv4, ipv6, llc, tcp};
-use crate::{PAYLOAD, SEQ, hear, hear_ethernet, packet, payload};
 
 #[test]
 fn every_field_of_a_segment_is_read() {

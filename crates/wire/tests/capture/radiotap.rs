@@ -3,8 +3,8 @@
 use wire::capture::radiotap::{Radiotap, Received};
 use wire::capture::{Frame, Heard, Refusal, pcap};
 
+use super::{PAYLOAD, hear, packet, payload};
 use crate::common::frames::{DATA, IPV4, data, llc, radiotap};
-use crate::{PAYLOAD, hear, packet, payload};
 
 const RADIOTAP_NAMESPACE: u32 = 1 << 29;
 const VENDOR_NAMESPACE: u32 = 1 << 30;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use wire::peer::{Call, ChunkHead, Introduction, Message, Preamble, Received};
 
-use crate::any;
+use super::any;
 
 /// Damage to an encoded frame.
 #[derive(Clone, Debug)]

@@ -1,0 +1,34 @@
+//! The daemon from outside: one file per behaviour, real processes on loopback or in private networks (`world`).
+
+mod book;
+mod cli;
+mod doctor;
+mod engine_log;
+mod explicit;
+mod far;
+mod flows;
+mod full;
+mod guide;
+mod hostile;
+#[cfg(target_arch = "x86_64")]
+mod intruder;
+mod ledger;
+mod mesh;
+mod mirror;
+mod overhear;
+mod package;
+mod peers;
+mod put;
+mod registries;
+mod reload;
+mod rights;
+mod routes;
+mod searching;
+mod service;
+mod slow;
+mod stage;
+mod store;
+mod transparent;
+mod uci;
+mod world;
+mod zones;

@@ -1,0 +1,6 @@
+//! Frames from outside: those between peers, and captured ones.
+
+mod capture;
+mod common;
+mod corpus;
+mod peer;
