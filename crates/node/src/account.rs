@@ -220,16 +220,78 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::tests::ask;
     use wire::counters::Counters as _;
 
     #[test]
     fn a_class_beyond_the_table_counts_as_other() {
         let mut account = Account::new(Arc::default());
         account.given_to_peer(ClassId(3), 5);
-        account.given_to_peer(ClassId(CLASSES_MAX as u8), 7);
+        account.given_to_peer(ClassId(63), 9);
+        account.given_to_peer(ClassId(64), 7);
         account.given_to_peer(ClassId(255), 1);
         let rows: Vec<_> = account.classes().map(|(id, it)| (id.0, it.to_peers_bytes)).collect();
-        assert_eq!(rows, [(0, 8), (3, 5)]);
+        assert_eq!(rows, [(0, 8), (3, 5), (63, 9)]);
+        // These tables name no class.
+        assert_eq!(account.by_name()["other"].to_peers_bytes, 5 + 9 + 7 + 1);
+    }
+
+    #[test]
+    fn each_source_is_booked_in_its_own_column() {
+        let mut account = Account::new(Arc::default());
+        account.count_hosts(true);
+        let mut ask = ask("http://o.test/a");
+        ask.verdict.class = ClassId(3);
+        // Each figure is another power of two, so a wrong sum shows what was added.
+        let sent = Sent { local: 1, peer: 2, overheard: 4, repaired: 8, origin: 16 + 32 + 64 };
+        let once = ClassBytes {
+            served_local_bytes: 1,
+            served_peer_bytes: 2,
+            served_overheard_bytes: 4,
+            served_repaired_bytes: 8,
+            served_far_reference_bytes: 16,
+            served_far_difference_bytes: 32,
+            served_origin_bytes: 64,
+            fetched_far_reference_bytes: 128,
+            fetched_far_difference_bytes: 256,
+            fetched_origin_bytes: 512,
+            fetched_peer_bytes: 1024,
+            to_peers_bytes: 2048,
+        };
+        let mut expected = ClassBytes::default();
+        for _ in 0..2 {
+            account.served(&ask, &sent, Crossed { reference: 16, difference: 32 });
+            let crossed = Crossed { reference: 128, difference: 256 };
+            account.fetched(&ask, 128 + 256 + 512, crossed);
+            account.fetched_from_peer(&ask, 1024);
+            account.given_to_peer(ClassId(3), 2048);
+            expected.add(once);
+            assert_eq!(account.classes().collect::<Vec<_>>(), [(ClassId(3), &expected)]);
+        }
+        // A host has all that its clients were given and all that came for it, but not what peers
+        // were given.
+        let host = HostBytes { served: 2 * 127, fetched: 2 * (128 + 256 + 512 + 1024) };
+        assert_eq!(account.take_hosts(), BTreeMap::from([("o.test".to_owned(), host)]));
+    }
+
+    #[test]
+    fn a_host_beyond_the_table_is_in_no_sum_until_the_next_reading() {
+        let mut account = Account::new(Arc::default());
+        account.count_hosts(true);
+        let ask_of = |number: usize| ask(&format!("http://h{number}.test/"));
+        (0..=256).for_each(|number| account.fetched_from_peer(&ask_of(number), 1));
+        // One that is in the table counts on.
+        account.fetched_from_peer(&ask_of(0), 1);
+        let hosts = account.take_hosts();
+        assert_eq!(
+            (hosts.len(), hosts["h0.test"].fetched, hosts["h255.test"].fetched),
+            (256, 2, 1)
+        );
+        assert!(!hosts.contains_key("h256.test"));
+        account.fetched_from_peer(&ask_of(256), 1);
+        assert_eq!(account.take_hosts()["h256.test"].fetched, 1);
+        let fetched = account.by_name()["other"].fetched_peer_bytes;
+        assert_eq!(fetched, 259, "its class has it");
     }
 
     #[test]

@@ -447,3 +447,31 @@ fn via(config: &Config) -> String {
     let instance = u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]);
     format!("{} (hearsay {instance:08x})", config.name)
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::access::Access;
+    use crate::http::OPEN_KEY;
+    use classes::Reach;
+    use store::Policy;
+
+    /// The services of a node that is in no mesh and has nothing stored.
+    pub(crate) fn context() -> Context {
+        let config = Config {
+            name: "n".into(),
+            secret: OPEN_KEY,
+            seed: [0; 32],
+            memory_bytes: 8 << 20,
+            profile: content::Profile::DEFAULT,
+            object_bytes_max: u64::MAX,
+            undecided_bytes_max: u64::MAX,
+            allow: Vec::new(),
+            access: Access::default(),
+            built: Date::from_unix(1000),
+            mesh: None,
+            reach: Reach::default(),
+        };
+        Context::new(config, Index::new(64 << 20, Policy::Lru))
+    }
+}

@@ -310,3 +310,37 @@ impl Ask {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::http::OPEN_KEY;
+
+    /// A client's plain request for a URL, of no class.
+    pub(crate) fn ask(url: &str) -> Ask {
+        let target = Target::read(&url.parse().expect("a URL")).expect("an origin");
+        Ask {
+            asker: Asker::Client,
+            peer_hops: PeerHops::default(),
+            method: Method::GET,
+            verdict: Verdict::default(),
+            expected: None,
+            follow: false,
+            key: target.key(&OPEN_KEY, Audience::Everyone),
+            named: None,
+            headers: HeaderMap::new(),
+            client: IpAddr::from([10, 0, 0, 2]),
+            audience: Audience::Everyone,
+            may_turn_home: false,
+            entrance: Entrance::Explicit,
+            dial: Dial::Name(target.host().to_owned(), target.port()),
+            target,
+            has_body: false,
+            upgrade: false,
+            takes_interim: true,
+            alone: false,
+            cookies: HeaderMap::new(),
+            verified: true,
+        }
+    }
+}

@@ -466,3 +466,119 @@ impl ClientReader {
         covers
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::ClassBytes;
+    use crate::context::tests::context;
+    use crate::crossed::Crossed;
+    use crate::pursuits::{Goal, Quest, Upstream};
+    use crate::request::tests::ask;
+    use std::collections::VecDeque;
+    use wire::RecordId;
+
+    const READER: ExchangeId = ExchangeId(1);
+    const FETCH: FetchId = FetchId(2);
+
+    /// A client that reads an object for which its transfer was begun, asked of an origin.
+    fn reading_from_an_origin() -> Context {
+        let mut cx = context();
+        let ask = ask("http://o.test/a");
+        let (source, record) = (Source::Incoming(FETCH), RecordId([3; 16]));
+        let mut reader = ClientReader::new(source, record, VecDeque::new());
+        reader.leads = true;
+        let state = State::ClientReader(Box::new(reader));
+        cx.exchanges.insert(READER, Exchange { ask: ask.clone(), credit: 1 << 20, state });
+        let (headers, goal) = (ask.headers.clone(), Goal::Object);
+        let quest = Quest { ask: Rc::new(ask), headers, have: None, content: None, goal };
+        crate::source::Source::new(crate::select::none()).begin(&mut cx, FETCH, quest);
+        is_at(&mut cx, Upstream::Origin);
+        cx
+    }
+
+    fn is_at(cx: &mut Context, via: Upstream) {
+        cx.pursuits.get_mut(&FETCH).expect("it was begun").via = via;
+    }
+
+    fn send(cx: &mut Context, bytes: usize) {
+        Client::new(1 << 20).reading(cx, READER).send(vec![0; bytes].into());
+    }
+
+    #[test]
+    fn each_byte_is_booked_once_by_where_it_came_from() {
+        let mut cx = reading_from_an_origin();
+        // Each figure is another power of two, so a wrong sum shows what was added.
+        let far = Crossed { reference: 8, difference: 16 };
+        cx.pursuits.get_mut(&FETCH).expect("it was begun").far.comes(far);
+        cx.exchanges.with_serving(READER, |it| {
+            (it.from_air, it.from_repair, it.from_peer) = (1, 2, 4);
+        });
+        send(&mut cx, 1 + 2 + 4 + 8 + 16 + 32);
+        // Its origin has sent all: the rest comes from the store.
+        is_at(&mut cx, Upstream::Done);
+        send(&mut cx, 64);
+        let expected = ClassBytes {
+            served_overheard_bytes: 1,
+            served_repaired_bytes: 2,
+            served_peer_bytes: 4,
+            served_far_reference_bytes: 8,
+            served_far_difference_bytes: 16,
+            served_origin_bytes: 32,
+            served_local_bytes: 64,
+            ..ClassBytes::default()
+        };
+        assert_eq!(cx.account.by_name()["other"], expected);
+        let report = &cx.report;
+        assert_eq!((report.served_overheard_bytes, report.served_repaired_bytes), (1, 2));
+        assert_eq!((report.served_peer_bytes, report.served_local_bytes), (4, 64));
+        assert_eq!(report.served_origin_bytes, 8 + 16 + 32, "however it crossed the uplink");
+        Client::new(1 << 20).reading(&mut cx, READER).remember();
+        let expected = Recent {
+            uri: "http://o.test/a".into(),
+            when: cx.date(),
+            bytes: 127,
+            overheard_bytes: 1,
+            repaired_bytes: 2,
+            peer_bytes: 4,
+            origin_bytes: 8 + 16 + 32,
+            local_bytes: 64,
+            source: String::new(),
+        };
+        assert_eq!(cx.report.recent, [expected]);
+    }
+
+    #[test]
+    fn an_origins_bytes_are_local_to_a_reader_for_which_it_was_not_asked() {
+        let mut cx = reading_from_an_origin();
+        cx.exchanges.with_serving(READER, |it| it.leads = false);
+        send(&mut cx, 5);
+        assert_eq!((cx.report.served_local_bytes, cx.report.served_origin_bytes), (5, 0));
+    }
+
+    #[test]
+    fn bytes_count_as_overheard_then_repaired_then_a_peers_then_the_origins() {
+        let mut cx = reading_from_an_origin();
+        cx.exchanges.with_serving(READER, |it| {
+            (it.from_air, it.from_repair, it.from_peer) = (10, 10, 10);
+        });
+        for expected in [[9, 0, 0, 0], [10, 8, 0, 0], [10, 10, 7, 0], [10, 10, 10, 6]] {
+            send(&mut cx, 9);
+            let row = cx.account.by_name()["other"];
+            let heard = [row.served_overheard_bytes, row.served_repaired_bytes];
+            let fetched = [row.served_peer_bytes, row.served_origin_bytes];
+            assert_eq!([heard, fetched].concat(), expected);
+        }
+    }
+
+    #[test]
+    fn the_latest_16_responses_are_remembered() {
+        let mut cx = reading_from_an_origin();
+        for _ in 0..17 {
+            send(&mut cx, 1);
+            Client::new(1 << 20).reading(&mut cx, READER).remember();
+        }
+        let bytes: Vec<_> = cx.report.recent.iter().map(|recent| recent.bytes).collect();
+        assert_eq!(bytes, (2..=17).collect::<Vec<_>>(), "the newest last");
+    }
+}
