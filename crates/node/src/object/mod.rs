@@ -364,3 +364,6 @@ fn pop_due(queue: &mut VecDeque<(Instant, FetchId)>, now: Instant) -> Option<Fet
     let is_due = queue.front().is_some_and(|(at, _)| *at <= now);
     if is_due { queue.pop_front().map(|(_, id)| id) } else { None }
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,13 +60,30 @@ fn it_can_be_joined_again_meanwhile() {
 }
 
 #[test]
-fn it_is_not_finished_for_a_store_that_fails() {
+fn it_is_not_finished_for_a_store_that_has_failed() {
     let mut net = Net::new();
-    net.origin.put(URL, Page::of(900_000).fresh(60).steady());
-    net.call(Call::get(URL).pace(Pace::Leaves(100_000)));
+    net.origin.put(URL, Page::of(1_500_000).fresh(60).steady());
     net.disk.fail_appends = true;
+    // By then units were written, in vain, and less than a mebibyte is to come.
+    net.call(Call::get(URL).pace(Pace::Leaves(800_000)));
     net.settle();
     net.done();
+    assert!(!net.report().store_works);
+    assert!(net.origin.sent < 1_200_000 && net.origin.busy() == 0, "{} bytes", net.origin.sent);
+}
+
+#[test]
+fn it_is_broken_off_when_the_store_fails() {
+    let mut net = Net::new();
+    net.origin.put(URL, Page::of(900_000).fresh(60).steady());
+    net.disk.stuck = true;
+    net.call(Call::get(URL).pace(Pace::Leaves(100_000)));
+    net.pass(std::time::Duration::from_millis(50));
+    assert_eq!(net.origin.busy(), 1, "it is finished for the store");
+    net.disk.fail_appends = true;
+    net.unstick();
+    net.done();
+    assert!(net.origin.sent < 600_000 && net.origin.busy() == 0, "{} bytes", net.origin.sent);
 }
 
 #[test]
