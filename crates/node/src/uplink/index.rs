@@ -11,9 +11,7 @@ use store::Mark;
 /// The units of one direction's history, as its sender knows them.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// The oldest position that both ends hold.
-    floor: u64,
-    /// The oldest position in the tables.
+    /// The oldest position in the tables; never below `begin`.
     indexed: u64,
     /// Units in the tables at most.
     units_max: usize,
@@ -21,7 +19,7 @@ pub struct Index {
     marks: VecDeque<Mark>,
     /// The lengths of all units from `begin` on; none is above 16 KiB.
     lengths: VecDeque<u16>,
-    /// The position of the first length.
+    /// The position of the first length: the oldest that both ends hold.
     begin: u64,
     by_name: Map<u64, u64>,
     alike: [Map<u32, u64>; 4],
@@ -41,7 +39,7 @@ impl Index {
 
     /// The oldest position that may be referred to.
     pub fn floor(&self) -> u64 {
-        self.floor.max(self.begin)
+        self.begin
     }
 
     /// Forgets everything; the next unit has this position.
@@ -52,11 +50,10 @@ impl Index {
 
     /// Positions below are not held by both ends any more.
     pub fn raise_floor(&mut self, floor: u64) {
-        self.floor = self.floor.max(floor.min(self.end()));
-        while self.begin < self.floor && self.lengths.pop_front().is_some() {
+        while self.begin < floor && self.lengths.pop_front().is_some() {
             self.begin += 1;
         }
-        while self.indexed < self.floor {
+        while self.indexed < self.begin {
             self.drop_oldest();
         }
     }
@@ -99,15 +96,14 @@ impl Index {
     pub fn find(&self, name: &super::Name) -> Option<u64> {
         let position = *self.by_name.get(&key_of(name))?;
         let mark = self.mark(position)?;
-        (mark.name == *name && position >= self.floor()).then_some(position)
+        (mark.name == *name).then_some(position)
     }
 
     /// The position of the unit that shares most features; of several, the one nearest to `near`.
     pub fn most_alike(&self, features: &Features, near: u64) -> Option<u64> {
         let mut votes: [(u64, u32); 4] = [(0, 0); 4];
         for (table, feature) in self.alike.iter().zip(features) {
-            let found = table.get(feature).filter(|_| *feature != 0);
-            let Some(&position) = found.filter(|it| **it >= self.floor()) else { continue };
+            let Some(&position) = table.get(feature) else { continue };
             let vote = votes.iter_mut().find(|(at, count)| *count == 0 || *at == position);
             if let Some(vote) = vote {
                 *vote = (position, vote.1 + 1);
@@ -119,7 +115,7 @@ impl Index {
 
     /// Where the last body of this URL begins.
     pub fn of_url(&self, url: u64) -> Option<u64> {
-        self.by_url.get(&url).copied().filter(|position| *position >= self.floor())
+        self.by_url.get(&url).copied()
     }
 
     /// The units that hold about `before` bytes in front of a position and `after` bytes from it on.
@@ -178,6 +174,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn mark(number: u8) -> Mark {
         let features = [u32::from(number) + 1; 4];
@@ -238,5 +235,127 @@ mod tests {
             (index.end(), index.find(&[200; 16]), index.find(&[19; 16])),
             (4, Some(3), None)
         );
+    }
+
+    #[test]
+    fn nothing_below_the_floor_is_found_and_the_unit_at_the_floor_is() {
+        let mut index = Index::new(100);
+        (0..20).for_each(|number| index.push(mark(number)));
+        index.raise_floor(10);
+        for (number, found) in [(9, None), (10, Some(10))] {
+            let Mark { name, features, url, .. } = mark(number);
+            assert_eq!((index.find(&name), index.of_url(url)), (found, found));
+            assert_eq!(index.most_alike(&features, 0), found);
+        }
+        index.raise_floor(5);
+        assert_eq!(index.floor(), 10, "it does not fall");
+        index.raise_floor(1000);
+        assert_eq!((index.floor(), index.end()), (20, 20), "nor rise beyond the end");
+        index.push(mark(30));
+        assert_eq!(index.find(&[30; 16]), Some(20));
+    }
+
+    #[test]
+    fn most_alike_is_the_unit_that_shares_most_features_then_the_nearest() {
+        let mut index = Index::new(100);
+        index.push(Mark { features: [1, 2, 3, 4], ..mark(0) });
+        index.push(Mark { features: [5, 6, 7, 8], ..mark(1) });
+        assert_eq!(index.most_alike(&[1, 2, 3, 8], 1), Some(0));
+        assert_eq!(index.most_alike(&[1, 6, 7, 8], 0), Some(1));
+        let both = [1, 2, 7, 8];
+        let nearest = [0, 1, 99].map(|near| index.most_alike(&both, near));
+        assert_eq!(nearest, [Some(0), Some(1), Some(1)]);
+        // A feature counts only in its own place.
+        assert_eq!(index.most_alike(&[2, 1, 4, 3], 0), None);
+    }
+
+    #[test]
+    fn a_unit_without_features_or_url_is_found_by_its_name_alone() {
+        let mut index = Index::new(100);
+        index.push(Mark { features: [0; 4], url: 0, ..mark(1) });
+        assert_eq!((index.most_alike(&[0; 4], 0), index.of_url(0)), (None, None));
+        assert_eq!(index.find(&[1; 16]), Some(0));
+        let mut other = [1; 16];
+        other[15] = 2;
+        assert_eq!(index.find(&other), None, "the tables have only half of its name");
+    }
+
+    #[test]
+    fn a_span_around_a_position_has_no_more_units_than_its_bytes_need() {
+        let mut index = Index::new(100);
+        (0..50).for_each(|number| index.push(mark(number)));
+        // Each has a thousand bytes.
+        assert_eq!(index.around(20, 2000, 3000), Span { first: 18, count: 5 });
+        assert_eq!(index.around(20, 2001, 3001), Span { first: 17, count: 7 });
+        assert_eq!(index.around(20, 0, 0), Span { first: 20, count: 0 });
+        assert_eq!(index.around(49, 0, 9000), Span { first: 49, count: 1 });
+        assert_eq!(index.around(99, 1000, 1000), Span { first: 49, count: 1 });
+        index.raise_floor(10);
+        assert_eq!(index.around(3, 1000, 1000), Span { first: 10, count: 1 });
+    }
+
+    /// What may happen to a history.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Push(u8),
+        RaiseFloor(u64),
+        Truncate(u64),
+        Clear(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            8 => (1..20u8).prop_map(Step::Push),
+            2 => (0..60u64).prop_map(Step::RaiseFloor),
+            2 => (0..60u64).prop_map(Step::Truncate),
+            1 => (0..60u64).prop_map(Step::Clear),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn only_what_both_ends_hold_is_found(steps in prop::collection::vec(step(), 0..60)) {
+            const INDEXED: usize = 7;
+            let mut index = Index::new(INDEXED);
+            // The numbers of the units that both ends hold, and the position of the first.
+            let (mut held, mut begin) = (VecDeque::new(), 0);
+            for step in steps {
+                match step {
+                    Step::Push(number) => {
+                        index.push(mark(number));
+                        held.push_back(number);
+                        let newest = begin + held.len() as u64 - 1;
+                        prop_assert_eq!(index.find(&[number; 16]), Some(newest));
+                    }
+                    Step::RaiseFloor(floor) => {
+                        index.raise_floor(floor);
+                        while begin < floor && held.pop_front().is_some() {
+                            begin += 1;
+                        }
+                    }
+                    Step::Truncate(end) => {
+                        index.truncate(end);
+                        held.truncate(end.saturating_sub(begin) as usize);
+                    }
+                    Step::Clear(position) => {
+                        index.clear(position);
+                        held.clear();
+                        begin = position;
+                    }
+                }
+                prop_assert_eq!((index.floor(), index.end()), (begin, begin + held.len() as u64));
+                for number in 1..20 {
+                    let Mark { name, features, url, .. } = mark(number);
+                    let found = index.find(&name);
+                    prop_assert_eq!(index.of_url(url), found);
+                    prop_assert_eq!(index.most_alike(&features, 0), found);
+                    if let Some(position) = found {
+                        let at = position.checked_sub(begin).map(|at| at as usize);
+                        prop_assert_eq!(at.and_then(|at| held.get(at)), Some(&number));
+                    }
+                }
+                prop_assert!(index.by_name.len() <= INDEXED && index.by_url.len() <= INDEXED);
+            }
+        }
     }
 }
