@@ -108,6 +108,84 @@ mod tests {
     }
 
     #[test]
+    fn a_guessed_lifetime_is_a_day_at_most() {
+        let modified = ("last-modified", "Fri, 02 Jan 1970 00:00:00 GMT");
+        let made = |date| lifetime_of(&[modified, ("date", date)]);
+        // A tenth of ten days is one day.
+        assert_eq!(made("Sun, 11 Jan 1970 23:59:50 GMT"), 86_399);
+        assert_eq!(made("Mon, 12 Jan 1970 00:00:00 GMT"), 86_400);
+        assert_eq!(made("Mon, 12 Jan 1970 00:00:10 GMT"), 86_400);
+        assert_eq!(made("Wed, 02 Jan 1980 00:00:00 GMT"), 86_400);
+        // What its origin says is not bounded.
+        assert_eq!(lifetime_of(&[modified, ("cache-control", "max-age=86401")]), 86_401);
+    }
+
+    #[test]
+    fn a_lifetime_is_guessed_for_the_statuses_of_the_rfc_and_for_what_is_public() {
+        let modified = ("last-modified", "Thu, 01 Jan 1970 00:06:40 GMT"); // 400 s
+        // RFC 9110 §15.1, without 206.
+        let listed = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501];
+        for status in 200..600 {
+            let lifetime = |headers: &[_]| {
+                let mut record = record(headers);
+                record.status = StatusCode::from_u16(status).expect("a status");
+                let control = CacheControl::of_response(&record.headers);
+                lifetime(&record, &control, Kind::Undecided)
+            };
+            let guessed = if listed.contains(&status) { 60 } else { 0 };
+            assert_eq!(lifetime(&[DATE, modified]), guessed, "{status}");
+            // RFC 9111 §5.2.2.9.
+            assert_eq!(lifetime(&[DATE, modified, ("cache-control", "public")]), 60, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_class_gives_its_lifetime_to_a_200_alone() {
+        let modified = ("last-modified", "Thu, 01 Jan 1970 00:06:40 GMT"); // 400 s
+        let mut record = record(&[DATE, modified]);
+        let kind = Kind::Changing { lifetime: 7, stale: 0 };
+        let control = CacheControl::of_response(&record.headers);
+        assert_eq!(lifetime(&record, &control, kind), 7);
+        record.status = StatusCode::NOT_FOUND;
+        assert_eq!(lifetime(&record, &control, kind), 60, "it is guessed as for other responses");
+    }
+
+    #[test]
+    fn an_origin_rules_with_any_lifetime_above_zero() {
+        let ruled = |headers: &[_]| {
+            let record = record(headers);
+            let control = CacheControl::of_response(&record.headers);
+            is_ruled(&record.headers, &control, record.received)
+        };
+        assert!(ruled(&[("cache-control", "max-age=1")]));
+        assert!(!ruled(&[("cache-control", "max-age=0")]));
+        assert!(ruled(&[("cache-control", "max-age=0, no-cache")]));
+        assert!(ruled(&[DATE, ("expires", "Thu, 01 Jan 1970 00:16:41 GMT")]));
+        assert!(!ruled(&[DATE, ("expires", "Thu, 01 Jan 1970 00:16:40 GMT")]));
+        assert!(!ruled(&[DATE]));
+    }
+
+    #[test]
+    fn an_age_is_the_larger_of_what_was_said_and_what_the_date_shows() {
+        let old = ("date", "Thu, 01 Jan 1970 00:15:00 GMT"); // 900 s, 100 s before it came
+        let now = Date::from_unix(1010);
+        // RFC 9111 §4.2.3: the age that was said, and the time that the response took to come.
+        let age = |headers: &[_], carried, took: u64| {
+            let mut record = record(headers);
+            record.carried = carried;
+            record.requested = Date::from_unix(1000 - took);
+            age(&record, now)
+        };
+        assert_eq!(age(&[("age", "5")], 0, 20), 35);
+        assert_eq!(age(&[("age", "5")], 7, 20), 37, "the peer knew it to be older");
+        assert_eq!(age(&[("age", "7")], 5, 20), 37);
+        assert_eq!(age(&[old, ("age", "79")], 0, 20), 110);
+        assert_eq!(age(&[old, ("age", "81")], 0, 20), 111);
+        let ahead = ("date", "Thu, 01 Jan 1970 01:00:00 GMT"); // 3600 s
+        assert_eq!(age(&[ahead], 0, 0), 10, "an origin's clock may be ahead");
+    }
+
+    #[test]
     fn age_adds_what_was_said_and_what_passed() {
         let now = Date::from_unix(1010);
         assert_eq!(age(&record(&[("age", "5")]), now), 15);

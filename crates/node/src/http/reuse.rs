@@ -169,9 +169,18 @@ mod tests {
         response: &[(&'static str, &'static str)],
         request: &[(&'static str, &'static str)],
     ) -> String {
+        word_at(1100, kind, response, request)
+    }
+
+    fn word_at(
+        now: u64,
+        kind: Kind,
+        response: &[(&'static str, &'static str)],
+        request: &[(&'static str, &'static str)],
+    ) -> String {
         let mut row = Row::default();
         row.put(Rc::new(record(response)));
-        match decide(&row, &record(request).headers, kind, Date::from_unix(1100), true) {
+        match decide(&row, &record(request).headers, kind, Date::from_unix(now), true) {
             Reuse::Hit(_, left) => format!("hit {left}"),
             Reuse::WhileRevalidating(_, left) => format!("while {left}"),
             Reuse::Revalidate(_) => "revalidate".into(),
@@ -192,6 +201,54 @@ mod tests {
             word(&[("cache-control", "max-age=50, stale-while-revalidate=40")], &[]),
             "revalidate"
         );
+    }
+
+    #[test]
+    fn stale_while_revalidating_is_used_for_as_long_as_it_says() {
+        let word = |control| word(&[("cache-control", control)], &[]);
+        // RFC 5861 §3: up to that number of seconds after it has become stale.
+        assert_eq!(word("max-age=50, stale-while-revalidate=50"), "while -50");
+        assert_eq!(word("max-age=50, stale-while-revalidate=49"), "revalidate");
+        // It has become stale in this second.
+        assert_eq!(word("max-age=100, stale-while-revalidate=0"), "while 0");
+    }
+
+    #[test]
+    fn a_reload_gets_nothing_stored_not_even_of_this_second() {
+        let word = |now, request| {
+            let response = [("cache-control", "max-age=200")];
+            word_at(now, Kind::Undecided, &response, &[("cache-control", request)])
+        };
+        assert_eq!(word(1000, "max-age=0"), "revalidate");
+        assert_eq!(word(1000, "max-age=1"), "hit 200");
+        assert_eq!(word(1001, "max-age=1"), "hit 199");
+        assert_eq!(word(1002, "max-age=1"), "revalidate");
+    }
+
+    #[test]
+    fn a_client_that_takes_stale_responses_may_still_limit_their_age() {
+        let word =
+            |request| word(&[("cache-control", "max-age=50")], &[("cache-control", request)]);
+        assert_eq!(word("max-stale, max-age=100"), "hit -50");
+        assert_eq!(word("max-stale, max-age=99"), "revalidate");
+        assert_eq!(word("max-stale, min-fresh=0"), "revalidate", "it is not fresh for now");
+    }
+
+    #[test]
+    fn a_response_under_way_is_joined_as_long_as_it_could_be_reused() {
+        let joins = |response, request| {
+            let request = record(&[("cache-control", request)]).headers;
+            let record = record(&[("cache-control", response)]);
+            may_join(&record, &request, Kind::Undecided, Date::from_unix(1100))
+        };
+        // RFC 9111 §4.2: it is fresh if its lifetime is greater than its age.
+        assert!(joins("max-age=101", "") && !joins("max-age=100", ""));
+        assert!(joins("", ""), "without a lifetime it is fresh until it has arrived");
+        // §5.2.1.1: an age of at most that many seconds.
+        assert!(joins("max-age=200", "max-age=100") && !joins("max-age=200", "max-age=99"));
+        // §5.2.1.3: a lifetime of no less than its age and that many seconds.
+        assert!(joins("max-age=200", "min-fresh=100") && !joins("max-age=200", "min-fresh=101"));
+        assert!(!joins("max-age=200, no-cache", "") && !joins("max-age=200", "no-cache"));
     }
 
     #[test]
@@ -262,6 +319,19 @@ mod tests {
         for strict in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=1"] {
             assert!(!permitted(strict, false), "{strict}");
         }
+    }
+
+    #[test]
+    fn an_insistent_client_gets_nothing_stale_though_its_origin_is_out_of_reach() {
+        let permitted = |asked, invalid| {
+            let mut record = record(&[("cache-control", "max-age=1")]);
+            record.invalid = invalid;
+            let asked = self::record(&[("cache-control", asked)]).headers;
+            stale_permitted(&record, &asked, Kind::Undecided, Date::from_unix(1100), false)
+        };
+        assert!(permitted("", false) && permitted("max-age=1", false));
+        assert!(!permitted("max-age=0", false) && !permitted("no-cache", false));
+        assert!(!permitted("", true), "it was replaced");
     }
 
     #[test]
