@@ -158,6 +158,52 @@ mod tests {
     }
 
     #[test]
+    fn who_holds_no_more_than_the_asking_peer_would_gives_nothing_back() {
+        let mut budget = Budget::new(MAX * SHARE);
+        budget.charge(ExchangeId(1), peer(1), 300);
+        budget.charge(ExchangeId(2), peer(2), 100);
+        assert_eq!(budget.who_gives_back(peer(2), 199), Some(peer(1)));
+        assert_eq!(budget.who_gives_back(peer(2), 200), None, "both would hold the same");
+        assert_eq!(budget.who_gives_back(peer(3), 299), Some(peer(1)));
+        assert_eq!(budget.who_gives_back(peer(3), 300), None);
+        assert_eq!(budget.who_gives_back(peer(1), 1), None, "it holds the most itself");
+    }
+
+    #[test]
+    fn the_account_is_a_quarter_of_the_nodes_memory() {
+        let mut budget = Budget::new(4000);
+        assert_eq!(budget.free(), 1000);
+        budget.charge(ExchangeId(1), peer(1), 999);
+        assert_eq!((budget.free(), budget.used()), (1, 999));
+        // A request that has begun may take more than there is.
+        budget.charge(ExchangeId(1), peer(1), 1001);
+        assert_eq!(budget.free(), 0);
+    }
+
+    #[test]
+    fn a_peer_holds_alone_until_another_is_charged() {
+        let mut budget = Budget::new(MAX * SHARE);
+        assert!(budget.holds_alone(peer(1)), "no peer holds memory");
+        budget.charge(ExchangeId(1), peer(1), 100);
+        assert!(budget.holds_alone(peer(1)) && !budget.holds_alone(peer(2)));
+        budget.charge(ExchangeId(2), peer(2), 100);
+        assert!(!budget.holds_alone(peer(1)));
+        budget.end(ExchangeId(2));
+        assert!(budget.holds_alone(peer(1)));
+    }
+
+    #[test]
+    fn requests_wait_for_memory_in_the_order_in_which_they_came() {
+        let mut budget = Budget::new(MAX * SHARE);
+        [5, 2, 9].into_iter().for_each(|number| budget.wait(ExchangeId(number)));
+        assert_eq!(budget.waiting().collect::<Vec<_>>(), [2, 5, 9].map(ExchangeId));
+        budget.goes_on(ExchangeId(5));
+        budget.end(ExchangeId(2));
+        assert_eq!(budget.waiting().collect::<Vec<_>>(), [ExchangeId(9)]);
+        assert!(!budget.has_more(), "none of them had been charged");
+    }
+
+    #[test]
     fn a_charge_replaces_the_one_before() {
         let mut budget = Budget::new(MAX * SHARE);
         for bytes in [100, 5000, 0, 70] {
@@ -171,6 +217,8 @@ mod tests {
         budget.charge(ExchangeId(1), peer(1), 70);
         assert!(budget.has_more());
         budget.was_looked_at();
+        budget.charge(ExchangeId(1), peer(1), 70);
+        assert!(!budget.has_more(), "it takes the same");
         budget.end(ExchangeId(1));
         assert!(budget.has_more());
         budget.was_looked_at();
