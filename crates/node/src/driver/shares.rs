@@ -51,3 +51,25 @@ impl<K: Ord> Shares<K> {
         self.0.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_an_eighth_but_of_connections_16_at_least() {
+        assert_eq!([0, 7, 8, 160].map(share), [0, 0, 1, 20]);
+        assert_eq!([0, 128, 135, 136, 2048].map(connections_each), [16, 16, 16, 17, 256]);
+    }
+
+    #[test]
+    fn a_holder_that_has_given_all_back_is_not_listed() {
+        let mut shares = Shares::default();
+        ["a", "b", "a"].into_iter().for_each(|holder| shares.add(holder));
+        assert_eq!((shares.of(&"a"), shares.of(&"b"), shares.of(&"c")), (2, 1, 0));
+        shares.release(&"a");
+        assert_eq!(shares.of(&"a"), 1);
+        ["a", "b", "c"].iter().for_each(|holder| shares.release(holder));
+        assert!(shares.is_empty());
+    }
+}
