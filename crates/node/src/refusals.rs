@@ -87,6 +87,30 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_counts_for_less_than_an_hour() {
+        let mut refusals = Refusals::default();
+        refusals.add(at(10), IpAddr::from([10, 77, 0, 2]), false, Refusal::MeshKey);
+        let ago = |seconds| refusals.of_late(at(seconds)).first().map(|it| it.seconds_ago);
+        assert_eq!(ago(10 + 3_599), Some(3_599));
+        assert_eq!(ago(10 + 3_600), None);
+    }
+
+    #[test]
+    fn the_longest_ago_gives_way_and_one_refused_again_does_not() {
+        let address = |number: u8| IpAddr::from([10, 77, 0, number]);
+        let mut refusals = Refusals::default();
+        (0..64).for_each(|n| refusals.add(at(n.into()), address(n), true, Refusal::Busy));
+        // It is in the table: no other gives way to it.
+        refusals.add(at(100), address(1), false, Refusal::Version);
+        let late = refusals.of_late(at(100));
+        assert_eq!((late.len(), late[1].by_us, &*late[1].reason), (64, false, "version"));
+        (64..66).for_each(|n| refusals.add(at(101), address(n), true, Refusal::Busy));
+        let left: Vec<_> = refusals.of_late(at(101)).iter().filter_map(|it| it.address).collect();
+        let expected: Vec<_> = (0..66).filter(|n| ![0, 2].contains(n)).map(address).collect();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
     fn strangers_cannot_make_it_grow() {
         let mut refusals = Refusals::default();
         for number in 0..1_000u32 {
