@@ -257,7 +257,8 @@ pub struct Far {
 pub struct Get {
     /// An http URL, or an https URL where the gateway has a far end, or the OID that `hearsay put` printed
     pub url: String,
-    /// The file to write [default: the last part of the URL, or the OID]
+    /// The file to write, through links; a device or a pipe gets all bytes before they are verified, and such a
+    /// download is not resumed [default: the last part of the URL, or the OID]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The proxy to use [default: where the running daemon listens]

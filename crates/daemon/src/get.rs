@@ -1,11 +1,13 @@
 //! `hearsay get`: downloads a file through the running daemon, resumes after failures, and verifies
-//! it. *What this is:* the steps of one download. `get/part.rs` stores what has arrived,
+//! it. *What this is:* the steps of one download. `get/sink.rs` takes what arrives, and `get/part.rs` stores it,
 //! `get/answer.rs` decides what to do with a response, `get/fetch.rs` talks to the proxy,
-//! `get/verify.rs` verifies the file. *What it never does:* join two versions of a file; give a
+//! `get/verify.rs` verifies the content. *What it never does:* join two versions of a file; give a
 //! file its name before it has been verified; speak TLS, which is the proxy's part. *Where to start:*
 //! [`Job::run`].
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -21,18 +23,21 @@ use crate::cli::Get;
 use crate::control::ManifestPage;
 use crate::exit::{Exit, Failure};
 use crate::progress::{ProgressBar, progress};
+use crate::target::{self, Target};
 use crate::term;
 
 mod answer;
 mod digest;
 mod fetch;
 mod part;
+mod sink;
 mod verify;
 
 use answer::Answer;
 use digest::Sha256;
-use part::{Meta, Part};
-use verify::{Promises, Unit};
+use part::Meta;
+use sink::Sink;
+use verify::{Promises, Sums, Unit};
 
 /// How long to wait before each further try without progress.
 const PAUSES: [Duration; 5] = [
@@ -64,16 +69,24 @@ const ANEW: &str =
 /// Runs the download, and prints its report.
 pub async fn run(args: &Get, control: &[PathBuf]) -> Result<(), Failure> {
     let job = Job::new(args, control).await?;
-    let outcome = tokio::select! {
-        outcome = job.run() => outcome,
-        _ = tokio::signal::ctrl_c() => Err(interrupted(&job.output)),
+    let outcome = match &job.target {
+        Target::File(file) => tokio::select! {
+            outcome = job.run() => outcome,
+            _ = tokio::signal::ctrl_c() => Err(interrupted(file)),
+        },
+        // Here Ctrl-C ends the process at once, also while it waits for the reader of a pipe. Nothing is kept anyway.
+        Target::Through(_) => job.run().await,
     };
     job.bar.finish_and_clear();
     let report = outcome?;
-    if args.json {
-        println!("{}", serde_json::to_string(&report).map_err(Failure::failed)?);
-    } else if !args.quiet {
-        print!("{}", report.page());
+    let text = match (args.json, args.quiet) {
+        (true, _) => serde_json::to_string(&report).map_err(Failure::failed)? + "\n",
+        (false, true) => String::new(),
+        (false, false) => report.page(),
+    };
+    match job.is_read_from_stdout() {
+        true => eprint!("{text}"),
+        false => print!("{text}"),
     }
     Ok(())
 }
@@ -83,7 +96,10 @@ struct Job<'a> {
     url: Uri,
     /// The OID, if the command was given one.
     oid: Option<Oid>,
+    /// The path to write to, as the user gave it.
     output: PathBuf,
+    /// What is there.
+    target: Target,
     proxy: SocketAddr,
     control: &'a [PathBuf],
     sha256: Option<Sha256>,
@@ -136,8 +152,13 @@ impl<'a> Job<'a> {
             let wrong = || Failure::usage("--sha256: expected 64 hexadecimal digits");
             digest::of_hex(text).ok_or_else(wrong)
         });
+        let output = output(args.output.as_deref(), &url)?;
+        let target = Target::of(&output).map_err(|error| {
+            Failure::usage(format!("cannot write {}: {error}", output.display()))
+        })?;
         Ok(Self {
-            output: output(args.output.as_deref(), &url)?,
+            output,
+            target,
             sha256: sha256.transpose()?,
             proxy: match args.proxy {
                 Some(proxy) => proxy,
@@ -153,29 +174,26 @@ impl<'a> Job<'a> {
 
     async fn run(&self) -> Result<Report, Failure> {
         let begun = Instant::now();
-        let path = part::part_path(&self.output);
-        let mut part = Part::open(&self.output, &self.url.to_string()).map_err(|error| {
-            Failure::failed(format!("cannot write {}: {error}", path.display()))
-        })?;
-        let resumed_bytes = part.bytes();
-        let arrived = self.download(&mut part).await?;
+        let sums = Sums::new(self.oid.is_none() || self.sha256.is_some(), self.oid.is_some());
+        let mut sink = Sink::open(&self.target, &self.url.to_string(), sums)
+            .map_err(|error| self.cannot_write(&error))?;
+        let resumed_bytes = sink.bytes();
+        let arrived = self.download(&mut sink).await?;
         let cache_status = arrived.cache_status.clone();
         let mut report = Report {
             url: self.url.to_string(),
             file: self.output.clone(),
-            bytes: part.bytes(),
+            bytes: sink.bytes(),
             resumed_bytes: if arrived.is_from_the_start { 0 } else { resumed_bytes },
             seconds: begun.elapsed().as_secs_f64(),
             answered_by: cache_status.as_deref().and_then(answer::answered_by).map(str::to_owned),
             cache_status,
             ..Report::default()
         };
-        match self.verify(&mut part, &arrived, &mut report).await {
-            Ok(()) => part.finish(&self.output).map_err(|error| self.cannot_write(&error))?,
+        match self.verify(&mut sink, &arrived, &mut report).await {
+            Ok(()) => sink.finish().map_err(|error| self.cannot_write(&error))?,
             Err(failure) if failure.exit == Exit::Unverified => {
-                part.condemn();
-                let kept = format!("{} is kept for inspection", path.display());
-                return Err(Failure::unverified(format!("{failure}; {kept}, and not resumed")));
+                return Err(Failure::unverified(format!("{failure}; {}", sink.condemn())));
             }
             Err(failure) => return Err(failure),
         }
@@ -184,12 +202,12 @@ impl<'a> Job<'a> {
 
     /// Tries until the file is complete. Each try requests only the missing rest, where the origin
     /// allows that.
-    async fn download(&self, part: &mut Part) -> Result<Arrived, Failure> {
+    async fn download(&self, sink: &mut Sink) -> Result<Arrived, Failure> {
         let (mut pauses, mut restarts) = (self.pauses.iter(), 0);
         let mut is_from_the_start = false;
-        while !part.is_whole() {
-            let before = part.bytes();
-            match self.attempt(part).await {
+        while !sink.is_whole() {
+            let before = sink.bytes();
+            match self.attempt(sink).await {
                 Ok(arrived) => {
                     is_from_the_start |= arrived.is_from_the_start;
                     return Ok(Arrived { is_from_the_start, ..arrived });
@@ -202,16 +220,16 @@ impl<'a> Job<'a> {
                             "the origin offers ranges and then refuses them",
                         ));
                     }
-                    self.begin(part, Meta { url: self.url.to_string(), ..Meta::default() })?;
+                    self.begin(sink, Meta { url: self.url.to_string(), ..Meta::default() })?;
                     is_from_the_start = true;
                 }
                 Err(Broken::Lost(failure)) => {
-                    if part.bytes() > before {
+                    if sink.bytes() > before {
                         pauses = self.pauses.iter();
                     }
                     // Only a download that can be resumed is retried; otherwise the user decides.
-                    let pause = part.resumable().and_then(|_| pauses.next());
-                    let Some(pause) = pause else { return Err(self.unfinished(part, &failure)) };
+                    let pause = sink.resumable().and_then(|_| pauses.next());
+                    let Some(pause) = pause else { return Err(self.unfinished(sink, &failure)) };
                     self.bar.set_message("waiting");
                     tokio::time::sleep(*pause).await;
                 }
@@ -221,10 +239,10 @@ impl<'a> Job<'a> {
     }
 
     /// Makes one request, and follows redirects.
-    async fn attempt(&self, part: &mut Part) -> Result<Arrived, Broken> {
+    async fn attempt(&self, sink: &mut Sink) -> Result<Arrived, Broken> {
         let mut url = self.url.clone();
         for _ in 0..=REDIRECTS_MAX {
-            let resume = part.resumable();
+            let resume = sink.resumable();
             let asked_bytes = resume.map_or(0, |(bytes, _)| bytes);
             let response = fetch::ask(self.proxy, &url, resume).await.map_err(Broken::Lost)?;
             let (head, body) = response.into_parts();
@@ -234,13 +252,13 @@ impl<'a> Job<'a> {
                 cache_status: answer::cache_status(headers),
                 ..Arrived::default()
             };
-            match answer::judge(head.status, headers, part.meta(), asked_bytes) {
+            match answer::judge(head.status, headers, sink.meta(), asked_bytes) {
                 Answer::Continue => {
-                    part.learn(answer::whole_length(headers), answer::repr_digest(headers));
+                    sink.learn(answer::whole_length(headers), answer::repr_digest(headers));
                 }
                 Answer::Anew(meta) => {
                     // The part keeps the URL before redirects, by which the same command finds it.
-                    self.begin(part, Meta { url: self.url.to_string(), ..*meta })
+                    self.begin(sink, Meta { url: self.url.to_string(), ..*meta })
                         .map_err(Broken::For)?;
                     arrived.is_from_the_start = true;
                     arrived.content_digest = answer::content_digest(headers);
@@ -266,61 +284,61 @@ impl<'a> Job<'a> {
                     return Err(Broken::For(refused(&url, &why, &arrived)));
                 }
             }
-            self.receive(part, body).await?;
+            self.receive(sink, body).await?;
             return Ok(arrived);
         }
         Err(Broken::For(Failure::failed(format!("{} redirects in a circle", self.url))))
     }
 
-    async fn receive(&self, part: &mut Part, mut body: Incoming) -> Result<(), Broken> {
-        self.show(part);
+    async fn receive(&self, sink: &mut Sink, mut body: Incoming) -> Result<(), Broken> {
+        self.show(sink);
         while let Some(bytes) = fetch::next(&mut body).await.map_err(Broken::Lost)? {
-            part.append(&bytes).map_err(|error| Broken::For(self.cannot_write(&error)))?;
-            self.bar.set_position(part.bytes());
+            sink.append(&bytes).map_err(|error| Broken::For(self.cannot_write(&error)))?;
+            self.bar.set_position(sink.bytes());
         }
-        match part.meta().length {
-            Some(length) if part.bytes() < length => {
+        match sink.meta().length {
+            Some(length) if sink.bytes() < length => {
                 Err(Broken::Lost(Failure::failed("the body ended too early")))
             }
             _ => Ok(()),
         }
     }
 
-    fn show(&self, part: &Part) {
+    fn show(&self, sink: &Sink) {
         self.bar.set_message("");
-        if let Some(length) = part.meta().length {
+        if let Some(length) = sink.meta().length {
             self.bar.set_length(length);
         }
         // Bytes of an earlier download do not count towards the rate.
-        self.bar.set_position(part.bytes());
+        self.bar.set_position(sink.bytes());
         self.bar.reset_eta();
     }
 
-    fn begin(&self, part: &mut Part, meta: Meta) -> Result<(), Failure> {
-        part.begin(meta).map_err(|error| self.cannot_write(&error))
+    fn begin(&self, sink: &mut Sink, meta: Meta) -> Result<(), Failure> {
+        sink.begin(meta).map_err(|error| self.cannot_write(&error))
     }
 
     /// Checks the file against every digest, length and manifest there is, and lists them in the
     /// report.
     async fn verify(
         &self,
-        part: &mut Part,
+        sink: &mut Sink,
         arrived: &Arrived,
         report: &mut Report,
     ) -> Result<(), Failure> {
         self.bar.set_message("verifying");
         if let Some(name) = &self.oid {
-            return self.verify_named(name, part, report).await;
+            return self.verify_named(name, sink, report).await;
         }
-        let said = part.meta().repr_digest.as_deref().and_then(digest::of_header);
+        let said = sink.meta().repr_digest.as_deref().and_then(digest::of_header);
         let sha256 = [
             said.map(|digest| ("Repr-Digest", digest)),
             arrived.content_digest.map(|digest| ("Content-Digest", digest)),
             self.sha256.map(|digest| ("--sha256", digest)),
         ];
-        let units = self.manifest(&arrived.url, part).await;
+        let units = self.manifest(&arrived.url, sink).await;
         let promises = Promises {
-            length: part.meta().length,
+            length: sink.meta().length,
             sha256: sha256.into_iter().flatten().collect(),
             units: units.map_err(|note| report.notes.push(note)).ok(),
             ..Promises::default()
@@ -328,8 +346,7 @@ impl<'a> Job<'a> {
         if promises.sha256.is_empty() {
             report.notes.push("the origin promised no SHA-256".to_owned());
         }
-        let file = part.reread().map_err(|error| self.cannot_write(&error))?;
-        report.verified = verify::verify(file, &promises).await?;
+        report.verified = sink.verify(&promises).await?;
         Ok(())
     }
 
@@ -337,10 +354,10 @@ impl<'a> Job<'a> {
     async fn verify_named(
         &self,
         name: &Oid,
-        part: &mut Part,
+        sink: &mut Sink,
         report: &mut Report,
     ) -> Result<(), Failure> {
-        let text = part.meta().root.clone().unwrap_or_default();
+        let text = sink.meta().root.clone().unwrap_or_default();
         let root = Root::decode(&text).filter(|_| Root::name_of(&text) == *name);
         let Some(root) = root else {
             let why =
@@ -352,8 +369,7 @@ impl<'a> Job<'a> {
             blake3: Some(root.content),
             ..Promises::default()
         };
-        let file = part.reread().map_err(|error| self.cannot_write(&error))?;
-        report.verified = verify::verify(file, &promises).await?;
+        report.verified = sink.verify(&promises).await?;
         Ok(())
     }
 
@@ -368,12 +384,15 @@ impl<'a> Job<'a> {
 
     /// The chunks that the daemon has listed for this version; or why there is no manifest to
     /// compare with.
-    async fn manifest(&self, url: &Uri, part: &Part) -> Result<Vec<Unit>, String> {
+    async fn manifest(&self, url: &Uri, sink: &Sink) -> Result<Vec<Unit>, String> {
+        if let Sink::Through(_) = sink {
+            return Err("not compared with the daemon's manifest: what is written through cannot be read again".into());
+        }
         let url = url.to_string();
         let nothing = || "the daemon has stored no manifest of it".to_owned();
         let first = self.first_page(&url).await?.ok_or_else(nothing)?;
-        let meta = part.meta();
-        let is_same = first.length == part.bytes()
+        let meta = sink.meta();
+        let is_same = first.length == sink.bytes()
             && first.etag == meta.etag
             && first.last_modified == meta.last_modified;
         if !is_same {
@@ -393,7 +412,7 @@ impl<'a> Job<'a> {
             }
         }
         let sum: u64 = units.iter().map(|unit| u64::from(unit.length)).sum();
-        if sum == part.bytes() {
+        if sum == sink.bytes() {
             Ok(units)
         } else {
             Err("the daemon's manifest is incomplete".into())
@@ -412,19 +431,21 @@ impl<'a> Job<'a> {
     }
 
     /// The failure after the last retry, with the advice whether the download can be resumed.
-    fn unfinished(&self, part: &Part, failure: &Failure) -> Failure {
-        let bytes = term::bytes(part.bytes());
-        let advice = match part.resumable() {
-            Some(_) => {
-                format!("{bytes} are in {}; the same command resumes", part.path().display())
-            }
-            None if part.bytes() == 0 => return failure.clone(),
-            None => format!("{bytes} had arrived; {ANEW}"),
-        };
-        Failure { exit: failure.exit, message: format!("{failure}; {advice}") }
+    fn unfinished(&self, sink: &Sink, failure: &Failure) -> Failure {
+        match sink.left() {
+            Some(left) => Failure { exit: failure.exit, message: format!("{failure}; {left}") },
+            None => failure.clone(),
+        }
     }
 
-    fn cannot_write(&self, error: &std::io::Error) -> Failure {
+    /// Whether a program reads standard output that must not take the report for content.
+    fn is_read_from_stdout(&self) -> bool {
+        let Target::Through(path) = &self.target else { return false };
+        let is_device = std::fs::metadata(path).is_ok_and(|it| it.file_type().is_char_device());
+        target::is_stdout(path) && !is_device
+    }
+
+    fn cannot_write(&self, error: &io::Error) -> Failure {
         Failure::failed(format!("cannot write {}: {error}", self.output.display()))
     }
 }
@@ -517,7 +538,7 @@ fn refused(url: &Uri, why: &str, arrived: &Arrived) -> Failure {
 fn output(asked: Option<&Path>, url: &Uri) -> Result<PathBuf, Failure> {
     if asked == Some(Path::new("-")) {
         return Err(Failure::usage(
-            "-o -: content in a pipe cannot be verified before it is used; give a file",
+            "-o -: content in a pipe cannot be verified before it is used; give a file, or /dev/stdout if that will do",
         ));
     }
     let name = url.path().rsplit('/').next().filter(|name| !["", ".", ".."].contains(name));

@@ -54,6 +54,7 @@ mod show_ledger;
 mod show_mirror;
 mod show_uplink;
 mod status;
+mod target;
 mod term;
 mod transparent;
 mod turned_away;

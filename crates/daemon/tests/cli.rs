@@ -1,15 +1,19 @@
 //! The commands as users and scripts run them: their output and exit codes.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::world::{
-    self, Curl, Hearsay, Nginx, Place, Script, World, assert_same, noise, sh, wait_until,
-};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+
+use crate::world::{
+    self, Curl, Hearsay, Nginx, Place, Script, World, assert_same, noise, sh, skipped, wait_until,
+};
 
 /// A command's exit code and output.
 struct Ended {
@@ -156,7 +160,7 @@ fn a_sound_configuration_is_shown() {
     assert!(shown.out.contains("router-7") && shown.out.contains(&store), "{}", shown.out);
     assert!(!world.path("a").exists(), "it was made");
     let packaged = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/hearsay.toml");
-    if std::path::Path::new(packaged).exists() {
+    if Path::new(packaged).exists() {
         expect(&run(&["check-config", packaged]), 0, &[]);
     }
 }
@@ -536,6 +540,124 @@ fn get_never_joins_two_versions() {
     let args = ["get", "-o", got.to_str().expect("a plain path"), &origin.url("file")];
     expect(&ended(hearsay.command(&args)), 0, &[]);
     assert_same(&std::fs::read(&got).expect("the file"), &new);
+}
+
+#[test]
+fn get_follows_links_and_refuses_directories() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    let hearsay = Hearsay::start(&world);
+    let (link, folder) = (world.path("link"), world.path("folder"));
+    std::os::unix::fs::symlink("target", &link).expect("a link");
+    for (name, length) in [("made", 70_000), ("replaced", 50_000)] {
+        let file = noise(7, length);
+        nginx.put(name, &file);
+        let args = ["get", "-o", link.to_str().expect("a plain path"), &nginx.url(name)];
+        expect(&ended(hearsay.command(&args)), 0, &[]);
+        assert!(link.is_symlink(), "the link is no more");
+        assert_same(&std::fs::read(world.path("target")).expect("its target"), &file);
+    }
+    std::fs::create_dir_all(folder.join("made")).expect("a directory");
+    let args = ["get", "-o", folder.to_str().expect("a plain path"), &nginx.url("made")];
+    expect(&ended(hearsay.command(&args)), 2, &["folder/made", "is a directory"]);
+    assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), 1);
+}
+
+#[test]
+fn get_writes_content_alone_to_standard_output() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    let file = noise(8, 300_000);
+    nginx.put("file", &file);
+    let hearsay = Hearsay::start(&world);
+    // Of the test's own: /dev/stdout is the machine's.
+    let link = world.path("stdout");
+    std::os::unix::fs::symlink("/proc/self/fd/1", &link).expect("a link");
+    let get = |url: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hearsay"));
+        command.arg("--control").arg(hearsay.control()).arg("get").arg("-o").arg(&link).arg(url);
+        command
+    };
+    let piped = get(&nginx.url("file")).output().expect("it starts");
+    assert_same(&piped.stdout, &file);
+    let said = String::from_utf8_lossy(&piped.stderr);
+    assert!(piped.status.success() && said.contains("verified: length"), "{said}");
+
+    // A file is written from where it ends, and a socket could not be opened by its path.
+    let log = world.write("log", b"before ");
+    let open = std::fs::OpenOptions::new().append(true).open(&log).expect("a file");
+    let status = get(&nginx.url("file")).arg("-q").stdout(open).status().expect("it starts");
+    assert!(status.success());
+    assert_same(&std::fs::read(&log).expect("the file"), &[b"before ", &file[..]].concat());
+    nginx.put("short", b"hello");
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    let theirs = std::os::fd::OwnedFd::from(theirs);
+    let status = get(&nginx.url("short")).arg("-q").stdout(theirs).status().expect("it starts");
+    let mut came = String::new();
+    std::io::Read::read_to_string(&mut ours, &mut came).expect("an end");
+    assert!(status.success() && came == "hello", "{status} {came:?}");
+    assert!(link.is_symlink() && !world.path("stdout.part").exists());
+}
+
+#[test]
+fn get_into_a_pipe_that_is_full_ends_at_ctrl_c() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    nginx.put("file", &noise(10, 1_000_000));
+    let hearsay = Hearsay::start(&world);
+    let path = world.path("pipe");
+    sh(&format!("mkfifo {}", path.display()));
+    // Open for writing as well, it waits for nobody.
+    let pipe = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("a pipe");
+    let mut get = Command::new(env!("CARGO_BIN_EXE_hearsay"));
+    get.arg("--control").arg(hearsay.control()).arg("get").arg("-o").arg(&path);
+    let mut get = world::Process(get.arg(nginx.url("file")).spawn().expect("it starts"));
+    let takes_more = || {
+        let mut pipes = [PollFd::new(&pipe, PollFlags::OUT)];
+        poll(&mut pipes, Some(&Timespec::default())).expect("a pipe") > 0
+    };
+    wait_until("the pipe to be full", || !takes_more());
+    get.signal("INT");
+    wait_until("the download to stop", || get.has_ended());
+    assert!(!takes_more(), "somebody has read from it");
+}
+
+#[test]
+fn get_writes_through_a_device_which_stays() {
+    const TEST: &str = "get_writes_through_a_device_which_stays";
+    let world = World::new();
+    // Of the test's own, so that a fault cannot harm the machine's.
+    let device = |name: &str, minor: &str| {
+        let path = world.path(name);
+        let made = Command::new("mknod").arg(&path).args(["c", "1", minor]).output();
+        let opened = made.and_then(|_| std::fs::OpenOptions::new().write(true).open(&path));
+        opened.map(|_| path)
+    };
+    let (null, full) = match (device("null", "3"), device("full", "7")) {
+        (Ok(null), Ok(full)) => (null, full),
+        (Err(error), _) | (_, Err(error)) => {
+            return skipped(TEST, &format!("no device can be made here: {error}"));
+        }
+    };
+    let nginx = Nginx::start(&world, "");
+    let file = noise(9, 200_000);
+    nginx.put("file", &file);
+    let hearsay = Hearsay::start(&world);
+    let url = nginx.url("file");
+    let null = null.to_str().expect("a plain path");
+    let sha256: String = Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
+    let right = ended(hearsay.command(&["get", "-o", null, "--sha256", &sha256, &url]));
+    expect(&right, 0, &[]);
+    assert!(right.out.contains("SHA-256 (--sha256)"), "{}", right.out);
+    let wrong = ["get", "-o", null, "--sha256", &"0".repeat(64), &url];
+    expect(&ended(hearsay.command(&wrong)), 4, &["--sha256", "195 KiB are written already"]);
+    let full_ = full.to_str().expect("a plain path");
+    expect(&ended(hearsay.command(&["get", "-o", full_, &url])), 1, &["No space left"]);
+    for device in [Path::new(null), &full] {
+        let there = std::fs::symlink_metadata(device).expect("it is there");
+        assert!(there.file_type().is_char_device(), "a file is in its place");
+    }
+    assert!(!world.path("null.part").exists() && !world.path("full.part").exists());
 }
 
 #[test]

@@ -82,6 +82,23 @@ fn what_is_put_is_got_by_its_name() {
 }
 
 #[test]
+fn what_is_got_into_a_pipe_is_verified_too() {
+    let world = World::new();
+    let hearsay = Hearsay::start(&world);
+    let file = noise(4, 1_000_000);
+    let oid = put(&hearsay, &world, "file", &file);
+    // Of the test's own: /dev/stdout is the machine's.
+    let link = world.path("stdout");
+    std::os::unix::fs::symlink("/proc/self/fd/1", &link).expect("a link");
+    let out = link.to_str().expect("a plain path");
+    let got = hearsay.command(&["get", &oid, "-o", out, "--json"]);
+    assert_same(&got.stdout, &file);
+    let report: Value = serde_json::from_slice(&got.stderr).expect("JSON");
+    assert_eq!(report["verified"], serde_json::json!(["length", "BLAKE3 (OID)"]));
+    assert!(link.is_symlink());
+}
+
+#[test]
 fn what_broke_off_is_resumed_and_what_is_false_in_it_is_found() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);

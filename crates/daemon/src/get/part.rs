@@ -8,8 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::target::{self, with_suffix};
+
 /// How much a power cut may lose, in bytes.
 const CHECKPOINT_BYTES: u64 = 16 << 20;
+
+/// The mode of the meta file, less the user's mask.
+const META_MODE: u32 = 0o666;
 
 /// The meta file: what the part is a part of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,16 +68,12 @@ fn meta_path(part: &Path) -> PathBuf {
     with_suffix(part, ".meta")
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
 impl Part {
     /// Opens the part of an earlier download of the same URL, or begins a new one.
     pub fn open(output: &Path, url: &str) -> io::Result<Self> {
         let path = part_path(output);
+        // It gets the file's name at the end, and is removed if nothing has arrived.
+        target::check_is_file(&path)?;
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
         file.try_lock().map_err(|error| match error {
@@ -152,11 +153,10 @@ impl Part {
     /// Renames the complete file to its final name, durably, and removes the meta file.
     pub fn finish(mut self, output: &Path) -> io::Result<()> {
         self.file.sync_all()?;
-        std::fs::rename(&self.path, output)?;
+        target::rename(&self.path, output)?;
         self.is_finished = true;
         self.forget();
-        let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty());
-        File::open(dir.unwrap_or(Path::new(".")))?.sync_all()
+        Ok(())
     }
 
     /// Removes the meta file, so that the next download starts over; the bytes stay for inspection.
@@ -181,12 +181,8 @@ impl Part {
 
     /// Replaces the meta file atomically: a half-written one would lose the whole part.
     fn write_meta(&self) -> io::Result<()> {
-        let path = meta_path(&self.path);
-        let fresh = with_suffix(&path, ".new");
-        let mut file = File::create(&fresh)?;
-        file.write_all(&serde_json::to_vec(&self.meta)?)?;
-        file.sync_data()?;
-        std::fs::rename(&fresh, &path)
+        let text = serde_json::to_vec(&self.meta)?;
+        target::replace(&meta_path(&self.path), &text, META_MODE).map(drop)
     }
 
     fn forget(&self) {
@@ -213,6 +209,7 @@ impl Drop for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::tests::Pipe;
 
     fn meta(url: &str) -> Meta {
         Meta {
@@ -266,5 +263,19 @@ mod tests {
         assert_eq!((part.bytes(), part.resumable()), (0, None));
         drop(part);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing, so no part");
+    }
+
+    #[test]
+    fn a_pipe_that_has_come_meanwhile_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = dir.path().join("file");
+        let mut part = Part::open(&output, "http://a/").unwrap();
+        part.begin(meta("http://a/")).unwrap();
+        part.append(b"abcdef").unwrap();
+        let pipe = Pipe::make(&output);
+        let error = part.finish(&output).unwrap_err();
+        assert!(error.to_string().contains("is not a regular file"), "{error}");
+        assert!(pipe.is_there());
+        assert!(Part::open(&output, "http://a/").unwrap().is_whole(), "it is kept");
     }
 }

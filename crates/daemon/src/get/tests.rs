@@ -7,9 +7,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::task::spawn_local;
 
+use super::part::Part;
 use super::*;
 use crate::control::tests::{Puppet, run};
 use crate::control::{ControlSocket, UnitLine};
+use crate::target::tests::Pipe;
 
 const QUICK: [Duration; 2] = [Duration::from_millis(1); 2];
 
@@ -79,12 +81,18 @@ impl Desk {
             oid: None,
             url: "http://origin.test/file".parse().unwrap(),
             output: self.file(),
+            target: Target::of(&self.file()).unwrap(),
             proxy,
             control: &self.control,
             sha256: None,
             pauses: &QUICK,
             bar: ProgressBar::hidden(),
         }
+    }
+
+    /// A pipe in the place of the file.
+    fn pipe(&self) -> Pipe {
+        Pipe::make(&self.file())
     }
 
     fn content(&self) -> String {
@@ -198,6 +206,59 @@ fn digests_are_compared() {
     });
     assert!(!desk.file().exists());
     assert_eq!(desk.files(), 1, "the part, without its note");
+}
+
+#[test]
+fn a_pipe_is_written_through_and_what_comes_is_verified() {
+    const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let whole = response("200 OK\ncontent-length: 3\netag: \"1\"", "abc");
+    let wrong = whole.replace("abc", "abd");
+    let (desk, sha256) = (Desk::new(), digest::of_hex(ABC));
+    let mut pipe = desk.pipe();
+    run(async {
+        let (proxy, _) = origin(&[&whole]).await;
+        let report = Job { sha256, ..desk.job(proxy) }.run().await.unwrap();
+        assert_eq!(pipe.read(), "abc");
+        assert_eq!(report.verified, ["length", "SHA-256 (--sha256)"]);
+        assert!(report.notes[0].contains("cannot be read again"), "{:?}", report.notes);
+
+        let (proxy, _) = origin(&[&wrong]).await;
+        let failure = Job { sha256, ..desk.job(proxy) }.run().await.unwrap_err();
+        assert_eq!((pipe.read().as_str(), failure.exit), ("abd", Exit::Unverified));
+        assert!(failure.message.ends_with("; 3 B are written already"), "{failure}");
+    });
+    assert!(pipe.is_there());
+    assert_eq!(desk.files(), 1, "nothing beside the pipe");
+}
+
+#[test]
+fn what_is_written_through_is_not_resumed() {
+    let desk = Desk::new();
+    let mut pipe = desk.pipe();
+    run(async {
+        for _ in 0..2 {
+            let (proxy, heads) = origin(&[&half(), &rest()]).await;
+            let failure = desk.job(proxy).run().await.unwrap_err();
+            assert_eq!((pipe.read().as_str(), failure.exit), ("01234", Exit::Failed));
+            assert!(failure.message.contains("the same command starts over"), "{failure}");
+            assert!(heads.borrow().len() == 1 && !heads.borrow()[0].contains("range:"));
+        }
+    });
+    assert!(pipe.is_there());
+    assert_eq!(desk.files(), 1, "nothing beside the pipe");
+}
+
+#[test]
+fn what_has_the_parts_name_and_is_no_file_is_left_alone() {
+    let desk = Desk::new();
+    let pipe = Pipe::make(&part::part_path(&desk.file()));
+    run(async {
+        let (proxy, heads) = origin(&[&half()]).await;
+        let failure = desk.job(proxy).run().await.unwrap_err();
+        assert!(failure.message.contains("file.part is not a regular file"), "{failure}");
+        assert!(heads.borrow().is_empty());
+    });
+    assert!(pipe.is_there());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Verifies a file in one pass against all that is known of it: length, digests, OID and manifest.
+//! Verifies content in one pass against all that is known of it: length, digests, OID and, of a file, the manifest.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -56,13 +56,61 @@ impl Unit {
     }
 }
 
+/// Length and digests of content, as it is read or as it arrives.
+#[derive(Clone, Debug)]
+pub struct Sums {
+    length: u64,
+    sha256: Option<Hasher>,
+    blake3: Option<Box<blake3::Hasher>>,
+}
+
+impl Sums {
+    /// Of no bytes yet, with these digests.
+    pub fn new(has_sha256: bool, has_blake3: bool) -> Self {
+        Self {
+            length: 0,
+            sha256: has_sha256.then(Hasher::new),
+            blake3: has_blake3.then(Box::default),
+        }
+    }
+
+    /// Adds bytes at the end.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.length += bytes.len() as u64;
+        if let Some(hasher) = &mut self.sha256 {
+            hasher.update(bytes);
+        }
+        if let Some(hasher) = &mut self.blake3 {
+            hasher.update(bytes);
+        }
+    }
+
+    /// Bytes that were added.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Checks all promises but the chunks; returns what was verified against, for the report. A digest that was not
+    /// made matches no promise.
+    pub fn check(self, promises: &Promises) -> Result<Vec<String>, Failure> {
+        let mut kept = check_length(self.length, promises)?;
+        let sha256 = self.sha256.map(|hasher| hasher.finalize().into()).unwrap_or_default();
+        kept.extend(check_sha256(sha256, promises)?);
+        if let Some(promised) = promises.blake3 {
+            if self.blake3.is_none_or(|hasher| *hasher.finalize().as_bytes() != promised) {
+                return Err(broken("its BLAKE3 does not match the OID".to_owned()));
+            }
+            kept.push("BLAKE3 (OID)".to_owned());
+        }
+        Ok(kept)
+    }
+}
+
 /// Verifies the file; returns what it was verified against, for the report.
 pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>, Failure> {
-    let mut hasher = (!promises.sha256.is_empty()).then(Hasher::new);
-    let mut named = promises.blake3.map(|promised| (blake3::Hasher::new(), promised));
+    let mut sums = Sums::new(!promises.sha256.is_empty(), promises.blake3.is_some());
     let mut units = promises.units.iter().flatten();
     let mut buffer = vec![0; PIECE_BYTES];
-    let mut length = 0;
     loop {
         let unit = units.next();
         let wanted = unit.map_or(PIECE_BYTES, |unit| unit.length as usize).min(PIECE_BYTES);
@@ -70,33 +118,19 @@ pub async fn verify(file: &mut File, promises: &Promises) -> Result<Vec<String>,
         let got = read_full(file, piece)?;
         let piece = &piece[..got];
         if let Some(unit) = unit.filter(|unit| !unit.is(piece)) {
-            let name = unit.name;
+            let (name, from) = (unit.name, sums.length);
             return Err(broken(format!(
-                "the {got} bytes from {length} on are not the unit {name} of the daemon's manifest"
+                "the {got} bytes from {from} on are not the unit {name} of the daemon's manifest"
             )));
         }
-        length += got as u64;
-        if let Some(hasher) = &mut hasher {
-            hasher.update(piece);
-        }
-        if let Some((hasher, _)) = &mut named {
-            hasher.update(piece);
-        }
+        sums.add(piece);
         if got == 0 && unit.is_none() {
             break;
         }
         // Lets Ctrl-C interrupt the verification of a large file.
         tokio::task::yield_now().await;
     }
-    let mut kept = check_length(length, promises)?;
-    let digest: Option<Sha256> = hasher.map(|hasher| hasher.finalize().into());
-    kept.extend(check_digests(digest, promises)?);
-    if let Some((hasher, promised)) = named {
-        if *hasher.finalize().as_bytes() != promised {
-            return Err(broken("its BLAKE3 does not match the OID".to_owned()));
-        }
-        kept.push("BLAKE3 (OID)".to_owned());
-    }
+    let mut kept = sums.check(promises)?;
     if let Some(units) = &promises.units {
         let plural = if units.len() == 1 { "" } else { "s" };
         kept.push(format!("{} unit{plural} of the daemon's manifest", units.len()));
@@ -114,8 +148,7 @@ fn check_length(length: u64, promises: &Promises) -> Result<Vec<String>, Failure
     }
 }
 
-fn check_digests(digest: Option<Sha256>, promises: &Promises) -> Result<Vec<String>, Failure> {
-    let Some(digest) = digest else { return Ok(Vec::new()) };
+fn check_sha256(digest: Sha256, promises: &Promises) -> Result<Vec<String>, Failure> {
     for (who, promised) in &promises.sha256 {
         if *promised != digest {
             let (is, promised) = (digest::to_hex(&digest), digest::to_hex(promised));
