@@ -2,16 +2,15 @@
 //! first start.
 
 use crate::config::Place;
-use crate::entropy;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use crate::{entropy, target};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// The file's name in the store's directory.
 const NAME: &str = "identity";
-/// The file's temporary name while it is being written.
-const UNFINISHED: &str = "identity.new";
+/// Only its owner may read it.
+const MODE: u32 = 0o600;
 
 /// The seed of an Ed25519 key.
 pub struct Identity {
@@ -53,28 +52,11 @@ fn kept(dir: &Path) -> Result<[u8; 32], String> {
         }),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let seed = entropy::bytes();
-            make(dir, &seed).map_err(|error| failed("written", error))?;
+            target::replace(&path, &seed, MODE).map_err(|error| failed("written", error))?;
             Ok(seed)
         }
         Err(error) => Err(failed("read", error)),
     }
-}
-
-/// Writes the file atomically and durably.
-fn make(dir: &Path, seed: &[u8; 32]) -> io::Result<()> {
-    let unfinished = dir.join(UNFINISHED);
-    // An interrupted start may have left this file. Only one daemon at a time uses the store, so no
-    // other daemon is writing the file now.
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o600).open(&unfinished)?;
-    file.write_all(seed)?;
-    file.sync_all()?;
-    fs::rename(&unfinished, dir.join(NAME))?;
-    File::open(dir)?.sync_all()
 }
 
 #[cfg(test)]
@@ -85,7 +67,7 @@ mod tests {
     #[test]
     fn it_is_made_once_for_its_owner_alone() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(UNFINISHED), "cut short").unwrap();
+        fs::write(dir.path().join("identity.new"), "cut short").unwrap();
         let place = Place::Dir(dir.path().to_owned());
         let (first, second) = (Identity::of(&place), Identity::of(&place));
         assert_eq!((first.seed, first.is_temporary), (second.seed, None));
@@ -93,6 +75,16 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_ne!(first.seed, [0; 32]);
+    }
+
+    #[test]
+    fn a_link_to_one_that_is_not_there_yet_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join(NAME);
+        std::os::unix::fs::symlink("elsewhere", &link).unwrap();
+        let made = Identity::of(&Place::Dir(dir.path().to_owned()));
+        assert!(link.is_symlink() && made.is_temporary.is_none());
+        assert_eq!(fs::read(dir.path().join("elsewhere")).unwrap(), made.seed);
     }
 
     #[test]

@@ -3,16 +3,17 @@
 //! *What survives:* all that was written and synced. A new file replaces the old one by its name; an entry that was
 //! written only in part is recognised and dropped at the next start.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use crate::target;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use store::ledger::{FILE_BYTES_MAX, Ledger, Lost, Reading, read};
 
 /// The file's name in the store's directory.
 pub const NAME: &str = "ledger";
-/// Its temporary name while a new one is being written.
-const UNFINISHED: &str = "ledger.new";
+/// Only its owner may read it: hosts tell about people.
+const MODE: u32 = 0o600;
 
 /// The file, as it was last written.
 pub struct LedgerFile {
@@ -102,19 +103,7 @@ impl LedgerFile {
     }
 
     fn replace(&self, bytes: &[u8]) -> io::Result<(File, u64)> {
-        let unfinished = self.dir.join(UNFINISHED);
-        // One that was left behind by a crash is nobody's: the store has one daemon.
-        match fs::remove_file(&unfinished) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        // Only its owner may read it: hosts tell about people.
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(&unfinished)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, self.dir.join(NAME))?;
-        File::open(&self.dir)?.sync_all()?;
+        let file = target::replace(&self.dir.join(NAME), bytes, MODE)?;
         Ok((file, bytes.len() as u64))
     }
 }
@@ -128,6 +117,8 @@ fn append(file: File, length: u64, entries: &[u8]) -> io::Result<(File, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::tests::Pipe;
+    use std::fs;
     use store::ledger::{Amount, Topic, entry};
 
     fn amounts(count: u64) -> [Amount; 1] {
@@ -162,14 +153,31 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for bytes in [&b"HSLEDGR1 and what is no ledger"[..], b"", &[0; 5000], &[7; 300 << 10]] {
             fs::write(dir.path().join(NAME), bytes).unwrap();
-            fs::write(dir.path().join(UNFINISHED), "left behind").unwrap();
+            fs::write(dir.path().join("ledger.new"), "left behind").unwrap();
             let (mut ledger, mut file) = LedgerFile::open(dir.path());
             assert_eq!((sum(&ledger), file.takes(1)), (0, false));
             ledger.add(None, &amounts(5));
             file.write(&[], Some(ledger.snapshot()));
             assert_eq!(sum(&LedgerFile::open(dir.path()).0), 5);
-            assert!(!dir.path().join(UNFINISHED).exists());
+            assert!(!dir.path().join("ledger.new").exists());
         }
+    }
+
+    #[test]
+    fn a_link_stays_and_a_pipe_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join(NAME);
+        std::os::unix::fs::symlink("elsewhere", &link).unwrap();
+        let (mut ledger, mut file) = LedgerFile::open(dir.path());
+        ledger.add(None, &amounts(5));
+        file.write(&[], Some(ledger.snapshot()));
+        assert!(link.is_symlink() && dir.path().join("elsewhere").is_file());
+        assert_eq!(sum(&LedgerFile::open(dir.path()).0), 5);
+
+        fs::remove_file(&link).unwrap();
+        let pipe = Pipe::make(&link);
+        file.write(&[], Some(ledger.snapshot()));
+        assert!(pipe.is_there() && file.said.is_some_and(|it| it.contains("not a regular file")));
     }
 
     #[test]
