@@ -19,7 +19,9 @@
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -147,6 +149,8 @@ pub enum ControlError {
 pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
+    /// Device and number of the socket's file.
+    inode: Option<(u64, u64)>,
 }
 
 impl ControlSocket {
@@ -158,7 +162,7 @@ impl ControlSocket {
         }
         make_way(path)?;
         let listener = UnixListener::bind(path).map_err(failed)?;
-        let socket = Self { listener, path: path.to_owned() };
+        let socket = Self { listener, path: path.to_owned(), inode: inode(path) };
         let mode = std::fs::Permissions::from_mode(0o660);
         std::fs::set_permissions(path, mode).map_err(failed)?;
         Ok(socket)
@@ -179,9 +183,16 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // The file may be gone already. If it stays, the next daemon replaces it.
-        let _ = std::fs::remove_file(&self.path);
+        // The file may be gone already, and another daemon's or a user's in its place. If ours stays, the next daemon
+        // replaces it.
+        if inode(&self.path) == self.inode {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
+}
+
+fn inode(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|there| (there.dev(), there.ino()))
 }
 
 /// Answers `GET /metrics` on a TCP port. Needs a `LocalSet`.
@@ -335,6 +346,7 @@ pub(crate) mod tests {
     use crate::ask;
     use crate::exit::Exit;
     use crate::publish::PublishedLine;
+    use crate::target::tests::Pipe;
 
     /// A daemon with prepared answers.
     #[derive(Default)]
@@ -421,14 +433,43 @@ pub(crate) mod tests {
     #[test]
     fn a_dead_daemons_socket_is_replaced_and_other_files_are_not() {
         let dir = tempfile::tempdir().unwrap();
-        let (dead, file) = (dir.path().join("dead"), dir.path().join("file"));
+        let path = |name: &str| dir.path().join(name);
+        let (dead, file) = (path("dead"), path("file"));
         drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
         std::fs::write(&file, "precious").unwrap();
+        std::os::unix::fs::symlink("file", path("link")).unwrap();
+        std::os::unix::fs::symlink("nothing", path("dangling")).unwrap();
+        let pipe = Pipe::make(&path("pipe"));
         run(async {
             assert!(ControlSocket::open(&dead).is_ok());
-            assert!(matches!(ControlSocket::open(&file), Err(ControlError::NotASocket(_))));
+            for name in ["file", "link", "dangling", "pipe", ""] {
+                let opened = ControlSocket::open(&path(name));
+                assert!(matches!(opened, Err(ControlError::NotASocket(_))), "{name:?}");
+            }
         });
         assert_eq!(std::fs::read(&file).unwrap(), b"precious");
+        assert!(path("link").is_symlink() && path("dangling").is_symlink() && pipe.is_there());
+    }
+
+    #[test]
+    fn what_took_the_sockets_place_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control.sock");
+        run(async {
+            for replace in [
+                |path: &Path| std::fs::write(path, "precious").unwrap(),
+                |path: &Path| drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
+            ] {
+                let socket = ControlSocket::open(&path).unwrap();
+                std::fs::rename(&path, dir.path().join("aside")).unwrap();
+                replace(&path);
+                drop(socket);
+                assert!(path.exists());
+                std::fs::remove_file(&path).unwrap();
+            }
+            drop(ControlSocket::open(&path).unwrap());
+            assert!(!path.exists());
+        });
     }
 
     #[test]
