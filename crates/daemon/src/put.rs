@@ -46,12 +46,13 @@ struct Report<'a> {
 
 async fn put(args: &Put, file: &Path, control: &[PathBuf]) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::failed(format!("{}: {error}", file.display()));
-    let open = File::open(file).map_err(failed)?;
-    let meta = open.metadata().map_err(failed)?;
-    if !meta.is_file() {
+    // Opening a pipe would wait for a writer, and some devices do something when they are opened.
+    if !std::fs::metadata(file).map_err(failed)?.is_file() {
         let why = format!("{}: not a plain file, and only those are published", file.display());
         return Err(Failure::usage(why));
     }
+    let open = File::open(file).map_err(failed)?;
+    let meta = open.metadata().map_err(failed)?;
     let bar = progress(args.quiet || args.json);
     bar.set_length(meta.len());
     let (begun, bytes) = (Instant::now(), meta.len());
@@ -162,6 +163,24 @@ impl Body for FileBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::Exit;
+    use crate::target::tests::Pipe;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_pipe_is_refused_without_waiting_for_its_writer() {
+        const WAIT_MAX: Duration = Duration::from_secs(20);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        drop(Pipe::make(&path));
+        let args = Put { file: Some(path), remove: None, list: false, json: false, quiet: true };
+        let (ended, end) = channel();
+        std::thread::spawn(move || {
+            let _ = ended.send(crate::control::tests::run(run(&args, &[])));
+        });
+        let failure = end.recv_timeout(WAIT_MAX).expect("it does not wait").unwrap_err();
+        assert_eq!(failure.exit, Exit::Usage);
+    }
 
     #[test]
     fn what_is_published_is_a_line_each() {
