@@ -350,7 +350,8 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Checks the file against the OID alone: the OID certifies the root, and the root the content.
+    /// Checks the file against the OID: the OID certifies the root, and the root the content. Only what the user asks
+    /// for counts beside it.
     async fn verify_named(
         &self,
         name: &Oid,
@@ -366,6 +367,7 @@ impl<'a> Job<'a> {
         };
         let promises = Promises {
             length: Some(root.length),
+            sha256: self.sha256.map(|digest| ("--sha256", digest)).into_iter().collect(),
             blake3: Some(root.content),
             ..Promises::default()
         };

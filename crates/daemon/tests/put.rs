@@ -95,6 +95,12 @@ fn what_is_got_into_a_pipe_is_verified_too() {
     assert_same(&got.stdout, &file);
     let report: Value = serde_json::from_slice(&got.stderr).expect("JSON");
     assert_eq!(report["verified"], serde_json::json!(["length", "BLAKE3 (OID)"]));
+    // An option is heeded beside the OID.
+    let wrong = ["get", &oid, "-o", out, "--sha256", &"0".repeat(64)];
+    let ended = hearsay.command(&wrong);
+    assert_same(&ended.stdout, &file);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(4) && said.contains("written already"), "{said}");
     assert!(link.is_symlink());
 }
 
