@@ -5,7 +5,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use crate::failure::Failure;
+use output::is_stdout;
 
+pub mod output;
 pub mod progress;
 pub mod table;
 pub mod writable;
@@ -41,7 +43,7 @@ pub struct Summary {
 /// The requested outputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// File for the JSON; `-` is standard output, and then no table is printed.
+    /// File for the JSON; `-` is standard output. What is written there takes the table's place.
     pub json: Option<&'a Path>,
     /// File for the page.
     pub html: Option<&'a Path>,
@@ -51,7 +53,8 @@ pub struct Wanted<'a> {
 
 /// Writes the requested outputs. Files come first, because the reader of standard output may close it.
 pub fn deliver(wanted: Wanted<'_>, summary: &Summary) -> Result<(), Failure> {
-    let json_goes_to_stdout = wanted.json == Some(Path::new("-"));
+    let json_goes_to_stdout = wanted.json.is_some_and(is_stdout);
+    let has_table = !wanted.quiet && !wanted.html.is_some_and(is_stdout);
     if let Some(path) = wanted.json.filter(|_| !json_goes_to_stdout) {
         write(path, &summary.json)?;
     }
@@ -60,7 +63,7 @@ pub fn deliver(wanted: Wanted<'_>, summary: &Summary) -> Result<(), Failure> {
     }
     if json_goes_to_stdout {
         out(summary.json.as_bytes())?;
-    } else if !wanted.quiet {
+    } else if has_table {
         out(summary.table.as_bytes())?;
     }
     Ok(())
@@ -68,7 +71,8 @@ pub fn deliver(wanted: Wanted<'_>, summary: &Summary) -> Result<(), Failure> {
 
 /// Writes a file.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
+    output::create(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
 }
 

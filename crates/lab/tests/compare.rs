@@ -63,6 +63,22 @@ fn the_picture_of_both_is_the_same_for_the_same_results() {
 }
 
 #[test]
+fn pages_and_pictures_have_files_of_their_own() {
+    let world = world();
+    let [slow, fast, page] = ["slow.json", "fast.json", "page.html"].map(|it| world.text(it));
+    std::os::unix::fs::symlink(&page, world.path("link")).expect("a link");
+    for (html, picture, why) in [
+        (&page[..], &world.text("link")[..], "two options name it"),
+        ("-", "a.svg", "./- is a file"),
+        (&page, "tmp", "it is a directory"),
+    ] {
+        let refused = world.run(&["compare", &slow, &fast, "--html", html, "--picture", picture]);
+        refused.expect_refusal(&[why]);
+        assert!(!world.path("page.html").exists());
+    }
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_in_one_line() {
     let world = world();
     let [slow, other, none, page] =

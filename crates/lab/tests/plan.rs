@@ -41,6 +41,16 @@ fn the_papers_chain_gives_the_papers_nodes() {
 }
 
 #[test]
+fn what_goes_to_standard_output_stands_there_alone() {
+    let world = World::new();
+    // Of the test's own: /dev/stdout is the machine's.
+    std::os::unix::fs::symlink("/proc/self/fd/1", world.path("stdout")).expect("a link");
+    assert_valid(&world.run(&with(&["--json", "stdout"])).expect(0).json());
+    let svg = world.run(&with(&["--picture", "stdout"])).expect(0).out;
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with('>'), "{svg}");
+}
+
+#[test]
 fn json_follows_its_schema() {
     let world = World::new();
     let json = world.run(&with(&["--json", "-"])).expect(0).json();

@@ -1,6 +1,7 @@
 //! `hearsay-lab repro --real`: each run is made once, and its outcome kept.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use crate::lab::provenance::assert_origin;
 use crate::lab::schema::assert_valid;
@@ -26,6 +27,9 @@ fn a_run_is_kept_and_not_made_again() {
     let world = World::new();
     let out = world.text("out");
     let kept = world.path(&format!("out/ditto-real/{ONE}.json"));
+    // A user may want it elsewhere.
+    fs::create_dir_all(world.path("out/ditto-real")).unwrap();
+    symlink(world.path("elsewhere.json"), &kept).unwrap();
     let mut tries = 0;
     while !kept.exists() {
         assert!(tries < TRIES_MAX, "no run was in time");
@@ -50,6 +54,7 @@ fn a_run_is_kept_and_not_made_again() {
     // Only the outcome is kept: no captures, no result beside it.
     let entries = fs::read_dir(world.path("out/ditto-real")).unwrap();
     assert_eq!(entries.count(), 1);
+    assert!(kept.is_symlink() && world.path("elsewhere.json").is_file());
 
     // Without a daemon no run is possible, and none is needed here.
     let mut again = world.lab(&args(&out, ONE));

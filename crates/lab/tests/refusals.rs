@@ -190,6 +190,20 @@ fn a_result_below_run_is_not_lost() {
 }
 
 #[test]
+fn a_result_behind_a_link_to_run_is_not_lost() {
+    const TEST: &str = "a_result_behind_a_link_to_run_is_not_lost";
+    if !can_run(TEST) {
+        return;
+    }
+    let world = World::new();
+    let link = world.path("r.json");
+    std::os::unix::fs::symlink("/run/hearsay-lab-test.none", &link).expect("a link");
+    let ended = world.run(&[&SMALL[..], &["--json", "r.json"]].concat());
+    ended.expect_refusal(&["r.json", "/run"]);
+    assert!(link.is_symlink());
+}
+
+#[test]
 fn a_daemon_below_run_is_found() {
     const TEST: &str = "a_daemon_below_run_is_found";
     if !can_run(TEST) {

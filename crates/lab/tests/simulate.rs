@@ -1,12 +1,17 @@
 //! `hearsay-lab sim`: repeatability with any number of threads; captures; refusals.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Read as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, symlink};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, makedev, mknodat};
+use serde_json::Value;
 
 use crate::lab::provenance::{assert_origin, lasting};
 use crate::lab::schema::{assert_valid, wrong};
-use crate::lab::{Ended, World, capture};
-use serde_json::Value;
+use crate::lab::{Ended, World, capture, skipped};
 
 /// Three short runs.
 const SHORT: [&str; 9] =
@@ -201,6 +206,106 @@ fn check_tcp(packet: &[u8]) {
     let pseudo = 6 + (packet.len() as u32 - 20);
     let addresses = packet[12..20].chunks(2).map(|it| u32::from(it[0]) << 8 | u32::from(it[1]));
     assert_eq!(sum(&packet[20..], pseudo + addresses.sum::<u32>()), 0xffff, "TCP's checksum");
+}
+
+/// One short run.
+const ONE: [&str; 6] = ["sim", "bulk", "--set", "seconds=1", "--set", "hops=1"];
+
+#[test]
+fn outputs_are_written_through_links_which_stay() {
+    let world = World::new();
+    for name in ["json", "html"] {
+        symlink(format!("target.{name}"), world.path(name)).expect("a link");
+    }
+    // First the targets are made, then they are replaced.
+    for seed in ["1", "2"] {
+        let more = ["--seed", seed, "--quiet", "--json", "json", "--html", "html"];
+        run(&world, &[&ONE[..], &more].concat());
+        assert!(world.path("json").is_symlink() && world.path("html").is_symlink());
+        let json = fs::read(world.path("target.json")).expect("the target");
+        let json: Value = serde_json::from_slice(&json).expect("JSON");
+        assert_eq!(json["seeds"], serde_json::json!([seed.parse::<u64>().expect("a number")]));
+        assert!(fs::read_to_string(world.path("target.html")).expect("it").contains("<svg"));
+    }
+    symlink("circle", world.path("circle")).expect("a link");
+    for (path, why) in [("tmp", "it is a directory"), ("circle", "symbolic links")] {
+        let refused = world.run(&[&ONE[..], &["--json", path]].concat());
+        refused.expect_refusal(&[path, why]);
+    }
+    // Two names of one file.
+    let more = ["--json", "json", "--html", "target.json"];
+    let refused = world.run(&[&ONE[..], &more].concat());
+    refused.expect_refusal(&["target.json", "two options name it"]);
+}
+
+#[test]
+fn what_goes_to_standard_output_stands_there_alone() {
+    let world = World::new();
+    // Of the test's own: /dev/stdout is the machine's.
+    symlink("/proc/self/fd/1", world.path("stdout")).expect("a link");
+    let printed = |args: &[&str]| world.run(args).expect(0);
+    let json = printed(&[&ONE[..], &["--json", "stdout"]].concat()).json();
+    assert_eq!(json["scenario"], "bulk");
+    let page = printed(&[&ONE[..], &["--html", "stdout"]].concat()).out;
+    assert!(page.starts_with('<') && page.trim_end().ends_with('>'), "{page}");
+    let files = ["sim", "chain", "--set", "hops=1", "--set", "bytes=5000", "--set", "rounds=1"];
+    let events = printed(&[&files[..], &["--events", "stdout"]].concat()).out;
+    assert!(events.lines().count() > 5);
+    assert!(events.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{events}");
+
+    // A file is written from where it ends.
+    let log = world.path("log");
+    fs::write(&log, "before\n").expect("a file");
+    let open = OpenOptions::new().append(true).open(&log).expect("a file");
+    let mut command = world.lab(&[&ONE[..], &["--quiet", "--html", "stdout"]].concat());
+    assert!(command.stdout(open).status().expect("it starts").success());
+    let text = fs::read_to_string(&log).expect("the file");
+    assert!(text.starts_with("before\n<") && text.trim_end().ends_with('>'), "{text}");
+    assert!(world.path("stdout").is_symlink());
+}
+
+#[test]
+fn a_capture_goes_into_a_pipe_until_its_end() {
+    let world = World::new();
+    let capture = |folder| run(&world, &[&ONE[..], &["--quiet", "--pcap", folder]].concat());
+    capture("files");
+    fs::create_dir(world.path("pipes")).expect("a directory");
+    let path = world.path("pipes/1.pcap");
+    mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("a pipe");
+    let reader = || {
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        OpenOptions::new().read(true).custom_flags(flags).open(&path).expect("a pipe")
+    };
+    // A second reader, so that no writer waits when the first has found an end.
+    let (mut pipe, _reader) = (reader(), reader());
+    fcntl_setfl(&pipe, OFlags::empty()).expect("it waits from here on");
+    let read = std::thread::spawn(move || {
+        poll(&mut [PollFd::new(&pipe, PollFlags::IN)], None).expect("a pipe");
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("a pipe");
+        bytes
+    });
+    capture("pipes");
+    let read = read.join().expect("no panic");
+    assert!(read == fs::read(world.path("files/1.pcap")).expect("a capture"), "{}", read.len());
+    assert!(fs::symlink_metadata(&path).expect("it is there").file_type().is_fifo());
+}
+
+#[test]
+fn a_device_takes_several_outputs_and_stays() {
+    const TEST: &str = "a_device_takes_several_outputs_and_stays";
+    let world = World::new();
+    // Of the test's own, so that a fault cannot harm the machine's.
+    let null = world.path("null");
+    let made =
+        mknodat(CWD, &null, FileType::CharacterDevice, Mode::from_raw_mode(0o600), makedev(1, 3));
+    let opened = made.map_err(Into::into).and_then(|()| OpenOptions::new().write(true).open(&null));
+    if let Err(error) = opened {
+        return skipped(TEST, &format!("no device can be made here: {error}"));
+    }
+    run(&world, &[&ONE[..], &["--quiet", "--json", "null", "--html", "null"]].concat());
+    let there = fs::symlink_metadata(&null).expect("it is there");
+    assert!(there.file_type().is_char_device(), "a file is in its place");
 }
 
 #[test]

@@ -106,6 +106,22 @@ fn two_rounds(world: &World, scheme: &str) -> (Value, Ended) {
 }
 
 #[test]
+fn what_goes_to_standard_output_stands_there_alone() {
+    const TEST: &str = "what_goes_to_standard_output_stands_there_alone";
+    if !can_run(TEST) {
+        return;
+    }
+    let world = World::new();
+    // Of the test's own: /dev/stdout is the machine's.
+    std::os::unix::fs::symlink("/proc/self/fd/1", world.path("stdout")).expect("a link");
+    let args = ["run", "chain", "--set", "hops=1", "--set", "bytes=20000", "--json", "json"];
+    let page = world.run(&[&args[..], &["--html", "stdout"]].concat()).expect(0).out;
+    assert!(page.starts_with('<') && page.trim_end().ends_with('>'), "{page}");
+    let capture = world.run(&[&args[..], &["--pcap", "1=stdout"]].concat()).expect(0).out;
+    assert!(capture.len() > 20_000 && !capture.contains("sha256"), "{}", capture.len());
+}
+
+#[test]
 fn losses_above_the_mac_are_counted_and_repaired_by_tcp() {
     if !can_run("losses_above_the_mac_are_counted_and_repaired_by_tcp") {
         return;

@@ -10,7 +10,7 @@ pub mod redundancy;
 mod words;
 
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,6 +21,7 @@ use wire::capture::records::Feeder;
 
 use crate::cli::AnalyzeOverhear;
 use crate::console;
+use crate::console::output::is_stdout;
 use crate::console::progress::Progress;
 use crate::failure::Failure;
 use crate::origin::origin;
@@ -49,7 +50,7 @@ pub fn overhear(args: &AnalyzeOverhear) -> Result<(), Failure> {
 }
 
 fn write(args: &AnalyzeOverhear, page: &Page) -> Result<(), Failure> {
-    let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    let json_goes_to_stdout = args.json.as_deref().is_some_and(is_stdout);
     if let Some(path) = &args.json {
         let provenance = Provenance::new(origin(), &[], []);
         let json = serde_json::to_string_pretty(&provenance.on(observed::SCHEMA, page));
@@ -57,8 +58,7 @@ fn write(args: &AnalyzeOverhear, page: &Page) -> Result<(), Failure> {
         if json_goes_to_stdout {
             console::out(json.as_bytes())?;
         } else {
-            let failed = |error| format!("cannot write {}: {error}", path.display());
-            fs::write(path, json).map_err(|error| Failure::failed(failed(error)))?;
+            console::write(path, &json)?;
         }
     }
     if !args.quiet && !json_goes_to_stdout {

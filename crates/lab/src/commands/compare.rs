@@ -9,6 +9,7 @@ use sim::result::RunResult;
 use sim::scenario::Scenario;
 
 use crate::cli::Compare;
+use crate::console::{self, writable};
 use crate::failure::Failure;
 use crate::ground::{ground, static_routes};
 use crate::origin::origin;
@@ -23,6 +24,7 @@ struct Read {
 
 /// Reads the results and writes the page.
 pub fn run(args: &Compare) -> Result<(), Failure> {
+    writable::results(None, Some(&args.html), args.picture.as_deref())?;
     let read: Vec<_> = args.results.iter().map(|it| read(it)).collect::<Result<_, _>>()?;
     let (sources, results): (Vec<_>, Vec<_>) =
         read.into_iter().flatten().map(|it| (it.provenance, it.result)).unzip();
@@ -45,17 +47,12 @@ pub fn run(args: &Compare) -> Result<(), Failure> {
             Failure::refused("--picture: needs results of end-to-end and of another scheme")
         })?;
         // Where the results come from, but not when they were drawn: the same results give the same bytes.
-        write(path, &by_origin.iter().fold(picture, |picture, one| one.on_svg(&picture)))?;
+        console::write(path, &by_origin.iter().fold(picture, |picture, one| one.on_svg(&picture)))?;
     }
     let page = sim::result::page::compare(&results, &ground);
     let last = merged(origin(), &all);
     let sources = by_origin.iter().chain([&last]);
-    write(&args.html, &sources.fold(page, |page, one| one.on_html(&page)))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text)
-        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+    console::write(&args.html, &sources.fold(page, |page, one| one.on_html(&page)))
 }
 
 /// One provenance for all runs of a command.

@@ -15,6 +15,7 @@ use sim::scenario::Scenario;
 
 use crate::cli::{MatrixSource, PlanInterlay};
 use crate::commands::jobs::Jobs;
+use crate::console::output::is_stdout;
 use crate::console::{self, writable};
 use crate::failure::Failure;
 use crate::ground::ground;
@@ -44,7 +45,7 @@ pub fn interlay(args: &PlanInterlay) -> Result<(), Failure> {
         let svg = picture::svg(&given.mesh, &plan, &given.ground);
         console::write(path, &provenance.on_svg(&svg))?;
     }
-    let json_goes_to_stdout = json == Some(Path::new("-"));
+    let json_goes_to_stdout = json.is_some_and(is_stdout);
     if let Some(path) = json {
         let text = json::text(&given, &plan, provenance);
         if json_goes_to_stdout {
@@ -53,7 +54,7 @@ pub fn interlay(args: &PlanInterlay) -> Result<(), Failure> {
             console::write(path, &text)?;
         }
     }
-    if !args.quiet && !json_goes_to_stdout {
+    if !args.quiet && !json_goes_to_stdout && !picture.is_some_and(is_stdout) {
         console::out(words::page(&given, &plan).as_bytes())?;
     }
     Ok(())

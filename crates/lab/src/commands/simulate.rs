@@ -5,6 +5,7 @@
 use sim::scenario::{Congestion, Routing, Scenario, Traffic};
 
 use crate::cli::Sim;
+use crate::console::output::is_stdout;
 use crate::console::writable;
 use crate::console::{self, Wanted};
 use crate::failure::Failure;
@@ -56,7 +57,8 @@ fn load(args: &Sim, seed: u64) -> Result<Scenario, Failure> {
 
 /// The requested outputs.
 fn wanted(args: &Sim) -> Wanted<'_> {
-    Wanted { json: args.json.as_deref(), html: args.html.as_deref(), quiet: args.quiet }
+    let quiet = args.quiet || args.events.as_deref().is_some_and(is_stdout);
+    Wanted { json: args.json.as_deref(), html: args.html.as_deref(), quiet }
 }
 
 /// Failures named here; the JSON lists all.

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use wire::Instant;
 use wire::capture::pcap;
 
-use crate::console;
+use crate::console::{self, output};
 
 /// Frames of all stations that may wait to be written; further ones are lost and counted.
 const WAITING_MAX: usize = 16_384;
@@ -48,7 +48,7 @@ impl Captures {
         let mut writers = Vec::new();
         for (number, (station, path)) in wanted.iter().enumerate() {
             files[*station] = Some(number);
-            let mut writer = BufWriter::new(File::create(path)?);
+            let mut writer = BufWriter::new(output::create(path)?);
             writer.write_all(&pcap::file_header(pcap::LINKTYPE_IEEE802_11_RADIOTAP))?;
             writers.push(writer);
         }

@@ -22,6 +22,7 @@ use super::origin::Files;
 use super::require::Programs;
 use super::{address, clients, far, launch, network, origin, require, routers, verdict};
 use crate::cli::Run;
+use crate::console::output::is_stdout;
 use crate::console::progress::Progress;
 use crate::console::{self, table};
 use crate::failure::Failure;
@@ -151,7 +152,9 @@ fn write(
     let provenance = Provenance::new(origin(), &[setting], [args.seed]);
     let stamped = provenance.clone().on(result::SCHEMA, run);
     let json = serde_json::to_string_pretty(&stamped).map_err(Failure::failed)? + "\n";
-    let json_goes_to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    let json_goes_to_stdout = args.json.as_deref().is_some_and(is_stdout);
+    let captures = args.pcap.iter().map(|(_, path)| Path::new(path));
+    let is_taken = args.html.as_deref().into_iter().chain(captures).any(is_stdout);
     // Files come first, because the reader of standard output may close it.
     if let Some(path) = args.json.as_deref().filter(|_| !json_goes_to_stdout) {
         console::write(path, &json)?;
@@ -165,7 +168,7 @@ fn write(
     }
     let page = if json_goes_to_stdout {
         json
-    } else if args.quiet {
+    } else if args.quiet || is_taken {
         String::new()
     } else {
         table::page(run, &verdict::medium(snapshots))

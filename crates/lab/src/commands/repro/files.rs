@@ -7,6 +7,7 @@ use papers::experiment::Summary;
 use report::provenance::Provenance;
 use serde::Serialize;
 
+use crate::console;
 use crate::failure::Failure;
 
 /// Name of the schema of [`Manifest`] with its provenance.
@@ -59,7 +60,9 @@ impl<'a> Files<'a> {
         self.add(".json", json)?;
         let page = self.add(".html", &origin.on_html(&summary.html))?;
         for path in kept {
-            let bytes = fs::read(path).map_err(|error| failed("read", path, &error))?;
+            let failed =
+                |error| Failure::failed(format!("cannot read {}: {error}", path.display()));
+            let bytes = fs::read(path).map_err(failed)?;
             self.list(format!("{}/{}", self.name, file_name(path)), &bytes);
         }
         let manifest = origin.on(SCHEMA, Manifest { files: std::mem::take(&mut self.written) });
@@ -71,7 +74,7 @@ impl<'a> Files<'a> {
     /// Writes one file, and returns its path.
     fn add(&mut self, ending: &str, text: &str) -> Result<String, Failure> {
         let path = self.folder.join(format!("{}{ending}", self.name));
-        fs::write(&path, text).map_err(|error| failed("write", &path, &error))?;
+        console::write(&path, text)?;
         self.list(file_name(&path), text.as_bytes());
         Ok(path.display().to_string())
     }
@@ -84,8 +87,4 @@ impl<'a> Files<'a> {
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("cannot {what} {}: {error}", path.display()))
 }

@@ -20,6 +20,7 @@ use wire::capture::records::Feeder;
 use super::real::Series;
 use crate::cli::{Cli, Command};
 use crate::console;
+use crate::console::output::{self, behind_links};
 use crate::failure::Failure;
 use crate::origin::program;
 use crate::realtime::launch;
@@ -61,9 +62,9 @@ impl<'a> Run<'a> {
         self.series.folder.join(format!("{}.json", self.name))
     }
 
-    /// A path that no other process uses.
-    fn own(&self, kind: &str) -> PathBuf {
-        self.series.folder.join(format!("{}.{}.{kind}", self.name, std::process::id()))
+    /// A folder that no other process uses.
+    fn own(&self) -> PathBuf {
+        self.series.folder.join(format!("{}.{}.running", self.name, std::process::id()))
     }
 
     /// Runs until an outcome counts, and keeps that. Returns whether there is one; there is none if the
@@ -98,7 +99,8 @@ impl<'a> Run<'a> {
     /// The kept outcome, if the run was made before.
     pub fn kept(&self) -> Result<Option<Outcome>, Failure> {
         let path = self.file();
-        let text = match fs::read(&path) {
+        // Reading a pipe would wait for a writer.
+        let text = match output::check_is_file(&path).and_then(|()| fs::read(&path)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Failure::refused(format!("{}: {error}", path.display()))),
@@ -161,16 +163,17 @@ impl<'a> Run<'a> {
 
     /// Writes the outcome by renaming, so that an interrupted write leaves none.
     fn keep(&self, outcome: &Stamped<Outcome>) -> Result<(), Failure> {
-        let path = self.file();
-        let part = self.own("part");
+        // A link to it stays.
+        let path = behind_links(&self.file());
+        let part = path.with_extension(format!("{}.part", std::process::id()));
         let json = serde_json::to_string_pretty(outcome).map_err(Failure::failed)? + "\n";
         let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-        fs::write(&part, json).and_then(|()| fs::rename(&part, &path)).map_err(failed)
+        fs::write(&part, json).and_then(|()| output::rename(&part, &path)).map_err(failed)
     }
 
     /// Makes the run in a temporary folder.
     fn attempt(&self) -> Result<Stamped<Outcome>, Failure> {
-        let scratch = Scratch::new(self.own("running"))?;
+        let scratch = Scratch::new(self.own())?;
         let json = scratch.0.join("result.json");
         let words = self.words(&scratch.0);
         let parsed = Cli::try_parse_from(&words).map_err(Failure::failed)?;

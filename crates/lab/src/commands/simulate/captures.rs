@@ -15,6 +15,7 @@ use wire::Instant;
 use wire::capture::pcap;
 
 use crate::cli::Sim;
+use crate::console::output;
 use crate::failure::Failure;
 
 /// Bytes of a file that are collected before they are written.
@@ -28,10 +29,19 @@ pub struct Captures(Rc<RefCell<Files>>);
 
 #[derive(Debug, Default)]
 struct Files {
-    /// For each station the file, and the bytes that are not yet written.
-    files: Vec<(PathBuf, Vec<u8>)>,
+    /// The file of each station.
+    files: Vec<Capture>,
     /// The first error.
     failed: Option<io::Error>,
+}
+
+#[derive(Debug)]
+struct Capture {
+    path: PathBuf,
+    /// A pipe or a device, which stays open: its reader would take the first end for the last.
+    open: Option<File>,
+    /// Bytes that are not yet written.
+    kept: Vec<u8>,
 }
 
 /// Makes the folder for captures, if they were requested.
@@ -60,9 +70,10 @@ pub fn tap(
         let mut files = Vec::new();
         for router in &scenario.routers {
             let path = folder.join(format!("{}.pcap", router.name));
-            let header = pcap::file_header(pcap::LINKTYPE_IEEE802_11_RADIOTAP);
-            File::create(&path)?.write_all(&header)?;
-            files.push((path, Vec::with_capacity(KEPT_BYTES)));
+            let mut file = output::create(&path)?;
+            file.write_all(&pcap::file_header(pcap::LINKTYPE_IEEE802_11_RADIOTAP))?;
+            let open = (!file.metadata()?.is_file()).then_some(file);
+            files.push(Capture { path, open, kept: Vec::with_capacity(KEPT_BYTES) });
         }
         io::Result::Ok(files)
     };
@@ -86,7 +97,7 @@ impl Captures {
 impl Tap for Captures {
     fn frame(&mut self, station: usize, at: Instant, frame: &[u8]) {
         let mut all = self.0.borrow_mut();
-        let (_, kept) = &mut all.files[station];
+        let kept = &mut all.files[station].kept;
         kept.extend_from_slice(&pcap::record_header(EPOCH, at, frame.len() as u32));
         kept.extend_from_slice(frame);
         if kept.len() >= KEPT_BYTES - (1 << 12) {
@@ -97,10 +108,15 @@ impl Tap for Captures {
 
 impl Files {
     fn write(&mut self, station: usize) {
-        let (path, kept) = &mut self.files[station];
+        let Capture { path, open, kept } = &mut self.files[station];
         if self.failed.is_none() && !kept.is_empty() {
-            let file = OpenOptions::new().append(true).open(path);
-            self.failed = file.and_then(|mut it| it.write_all(kept)).err();
+            let written = match open {
+                Some(file) => file.write_all(kept),
+                None => {
+                    OpenOptions::new().append(true).open(path).and_then(|mut it| it.write_all(kept))
+                }
+            };
+            self.failed = written.err();
         }
         kept.clear();
     }

@@ -14,6 +14,7 @@ use sim::scenario::{Scenario, Traffic};
 use wire::Instant;
 
 use crate::cli::Sim;
+use crate::console::output;
 use crate::failure::Failure;
 
 /// The schema of the first line, with its provenance, and of all others.
@@ -107,7 +108,7 @@ impl EventLog {
 
 impl EventFile {
     fn create(path: &Path, provenance: &Provenance) -> io::Result<Self> {
-        let mut file = Self { writer: BufWriter::new(File::create(path)?), failed: None };
+        let mut file = Self { writer: BufWriter::new(output::create(path)?), failed: None };
         file.write(&provenance.clone().on(SCHEMA, Head {}));
         file.failed.take().map_or(Ok(file), Err)
     }
