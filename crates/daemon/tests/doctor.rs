@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use serde_json::Value;
+
 use crate::world::network::{self, ORIGIN, there};
 use crate::world::schema::check_schema;
 use crate::world::{self, Hearsay, Nginx, Script, World, row, sh, skipped, wait_until};
-use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_hearsay");
 

@@ -1,7 +1,8 @@
 //! The engine's events in the daemon's log: under the router's name, and only at the levels that include them.
 
-use crate::world::{Hearsay, Nginx, World, noise};
 use serde_json::Value;
+
+use crate::world::{Hearsay, Nginx, World, noise};
 
 /// Downloads a file twice through a router with this log level, and returns the router's log.
 fn log_of(level: &str) -> String {

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::world::network::{self, ORIGIN};
 use crate::world::{FarEnd, Hearsay, Nginx, World, assert_same, key_of_gateway, noise, wait_until};
-use serde_json::Value;
 
 /// A gateway with this configuration.
 fn gateway(world: &World, lines: &str) -> Hearsay {

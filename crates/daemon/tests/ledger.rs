@@ -7,10 +7,11 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::world::network::{self, CLIENT, ORIGIN, there};
 use crate::world::schema::check_schema;
 use crate::world::{Curl, Hearsay, Nginx, Script, World, noise, sh, skipped, wait_until};
-use serde_json::Value;
 
 const LENGTH: usize = 1_500_000;
 

@@ -5,10 +5,11 @@
 
 use std::process::Stdio;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::registries::{Fork, MIRROR, PROXY, Single, missing};
 use crate::world::network::{self, CLIENT, ORIGIN};
 use crate::world::{Curl, Reply, assert_same, sh, skipped, wait_until};
-use sha2::{Digest as _, Sha256};
 
 /// Runs a test in a private network, if this machine has the registries' programs and this one.
 fn with(program: &'static str, test: &str, body: fn()) {

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::world::network::{self, CLIENT, ORIGIN, there};
-use crate::world::{Curl, Hearsay, Nginx, Place, Reply, Script, World};
-use crate::world::{assert_same, noise, row, wait_until};
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 use serde_json::Value;
+
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::{Curl, Hearsay, Nginx, Place, Reply, Script, World};
+use crate::world::{assert_same, noise, row, wait_until};
 
 fn get(url: &str) -> Reply {
     Curl::new(CLIENT, url).args(&["-4"]).run()

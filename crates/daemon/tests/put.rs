@@ -4,9 +4,10 @@
 use std::fs;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::world::{Hearsay, World, assert_same, noise, tool, wait_until};
 use crate::world::{network, row};
-use serde_json::Value;
 
 /// A command's exit code and output.
 struct Ended {

@@ -2,9 +2,10 @@
 
 use std::process::Stdio;
 
+use serde_json::{Value, json};
+
 use crate::world::network;
 use crate::world::{Hearsay, Place, Process, World, sh, skipped, tool, wait_for, wait_until};
-use serde_json::{Value, json};
 
 /// Three routers in a row, the third with an uplink:
 ///

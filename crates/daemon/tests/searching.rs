@@ -12,12 +12,13 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::world::network::{self, CLIENT, ORIGIN, there};
-use crate::world::{Curl, Hearsay, Nginx, Place, Reply, World};
-use crate::world::{assert_same, noise, row, sh, tool, wait_until};
 use serde_json::Value;
 use wire::Hint;
 use wire::peer::{Call, Envelope, Locate, Search};
+
+use crate::world::network::{self, CLIENT, ORIGIN, there};
+use crate::world::{Curl, Hearsay, Nginx, Place, Reply, World};
+use crate::world::{assert_same, noise, row, sh, tool, wait_until};
 
 const VISITOR: Place = Place::In("visitor");
 const ROUTERS: [&str; 4] = ["r1", "r2", "r3", "r4"];

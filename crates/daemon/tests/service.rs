@@ -5,8 +5,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::world::{Hearsay, Nginx, TIMEOUT, World, noise, wait_until};
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::world::{Hearsay, Nginx, TIMEOUT, World, noise, wait_until};
 
 /// A service manager's ear.
 struct Manager {

@@ -17,12 +17,13 @@ use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::namespace::{inside, sh};
 use host::capture::{Capture, CaptureError, Ignored, PassedOver, Report, Settings};
 use node::Overheard;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::mpsc::error::TryRecvError;
+
+use crate::namespace::{inside, sh};
 
 const PORT: u16 = 3131;
 const BYTES: usize = 1_000_000;

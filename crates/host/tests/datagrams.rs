@@ -17,10 +17,11 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::namespace::{inside, sh};
 use host::datagrams::Datagrams;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::task::LocalSet;
+
+use crate::namespace::{inside, sh};
 
 const PORT: u16 = 3131;
 const PATIENCE: Duration = Duration::from_secs(20);

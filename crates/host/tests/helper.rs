@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::namespace::{inside, sh, skipped};
 use host::helper::{Charge, Helper, HelperError, serve};
 use host::intercept::{Moment, Rules};
 use host::rights::{Limits, Places};
@@ -15,6 +14,8 @@ use rustix::net::SocketType;
 use rustix::net::sockopt::socket_type;
 use rustix::thread::CapabilitySet;
 use socket2::SockRef;
+
+use crate::namespace::{inside, sh, skipped};
 
 const NETWORK: &str = "ip link set lo up
     ip link add lan0 type veth peer name lan1; ip link set lan0 up; ip link set lan1 up

@@ -14,8 +14,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::namespace::{self, sh, skipped};
 use host::intercept::{Family, Rules};
+
+use crate::namespace::{self, sh, skipped};
 
 /// A server that answers every connection with its own name and the address that the client
 /// dialled. Its arguments: name, port, and `transparent` if it plays the daemon's listener.

@@ -1,11 +1,13 @@
 //! The kernel's reaction to the options of connections with peers, in a network namespace without
 //! other traffic.
 
-use crate::namespace::{self, inside};
-use socket2::{Domain, SockRef, Socket, Type};
 use std::fs;
 use std::process::Command;
+
+use socket2::{Domain, SockRef, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
+
+use crate::namespace::{self, inside};
 
 /// Sends full segments, each after the previous one was read; returns the number of segments sent
 /// in both directions.

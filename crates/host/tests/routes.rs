@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::namespace::{self, sh, skipped};
 use host::routing::{Routing, Settings};
 use node::RouteTable;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,6 +16,8 @@ use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 use wire::Date;
+
+use crate::namespace::{self, sh, skipped};
 
 const GREETING: &[u8] = b"BABEL 1.0\nversion babeld-1.12.1\nhost vm\nok\n";
 const NEIGHBOUR: &str = "add neighbour 1 address fe80::3 if wl0 reach ffff ureach 0000 rxcost 256 \

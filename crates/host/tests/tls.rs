@@ -1,5 +1,14 @@
 //! Fetches by TLS from an origin on this machine: who is trusted, and what becomes of the rest.
 
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
 use host::content::Content;
 use host::dial::Dialler;
 use host::egress;
@@ -12,14 +21,6 @@ use node::{Access, Caller, Dial, Fetch, FetchError};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType, date_time_ymd,
 };
-use std::cell::Cell;
-use std::future::Future;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;

@@ -3,9 +3,10 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::lab::capture::read;
 use crate::lab::{Ended, World};
-use serde_json::Value;
 
 /// Size of the file that the run's client downloaded.
 const BYTES: u64 = 60_000;

@@ -1,7 +1,8 @@
 //! A run leaves nothing behind, however it ends.
 
-use crate::lab::{self, Process, Run, World, can_run, wait_until};
 use rustix::process::Signal;
+
+use crate::lab::{self, Process, Run, World, can_run, wait_until};
 
 /// Transfers that last much longer than any of these tests.
 const LONG: [&str; 6] = ["run", "chain", "--set", "hops=2", "--set", "bytes=50000000"];

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use serde_json::Value;
+
 use crate::lab::World;
 use crate::lab::provenance::{assert_origin, lasting};
 use crate::lab::schema::{assert_valid, wrong_as};
-use serde_json::Value;
 
 /// A short run over three hops.
 const SHORT: [&str; 8] =

@@ -1,7 +1,8 @@
 //! Clients behind the gateway itself, and its uplink, with real daemons.
 
-use crate::lab::{Kept, World, can_run};
 use serde_json::Value;
+
+use crate::lab::{Kept, World, can_run};
 
 fn each<'a>(result: &'a Value, name: &str) -> Vec<&'a Value> {
     result["transfers"].as_array().expect("a list").iter().map(|it| &it[name]).collect()

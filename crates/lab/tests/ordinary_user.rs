@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::lab::{self, Run, World, can_run, is_root, missing, open_to_all, skipped, wait_until};
 use rustix::process::Signal;
+
+use crate::lab::{self, Run, World, can_run, is_root, missing, open_to_all, skipped, wait_until};
 
 const NOBODY: [&str; 6] = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
 

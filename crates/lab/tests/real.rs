@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use rustix::process::Signal;
+use serde_json::Value;
+
 use crate::lab::provenance::assert_origin;
 use crate::lab::schema::assert_valid;
 use crate::lab::{Run, World, can_run};
-use rustix::process::Signal;
-use serde_json::Value;
 
 /// The only run that this test makes: the transfer to router 2 with chunks of 32 KiB, heard by the five
 /// others.

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use crate::lab::{self, World};
 use serde_json::Value;
+
+use crate::lab::{self, World};
 
 /// A file of rows, and a version in which some rows are new.
 fn versions(world: &World) -> [String; 2] {

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::lab::provenance::{assert_origin, lasting_of};
-use crate::lab::schema::assert_valid;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::lab::provenance::{assert_origin, lasting_of};
+use crate::lab::schema::assert_valid;
 
 /// The experiments, each of which is run here.
 pub const NAMES: [&str; 18] = [

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use crate::lab::{World, can_run, missing, skipped};
 use serde_json::{Value, json};
+
+use crate::lab::{World, can_run, missing, skipped};
 
 const BYTES: f64 = 100_000.0;
 

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use crate::lab::{Ended, Kept, Run, World, can_run, missing, skipped};
 use serde_json::Value;
+
+use crate::lab::{Ended, Kept, Run, World, can_run, missing, skipped};
 
 const BYTES: u64 = 100_000;
 

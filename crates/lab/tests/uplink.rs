@@ -3,8 +3,9 @@
 
 use std::fs;
 
-use crate::lab::{Kept, World, can_run, missing, skipped, wait_until};
 use serde_json::Value;
+
+use crate::lab::{Kept, World, can_run, missing, skipped, wait_until};
 
 const BYTES: u64 = 1_000_000;
 

@@ -2,8 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-use crate::lab::{Ended, World, can_run};
 use serde_json::Value;
+
+use crate::lab::{Ended, World, can_run};
 
 #[track_caller]
 fn said(args: &[&str]) -> String {

@@ -1,10 +1,11 @@
 //! What pacing drops, recovery does not wait for.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::common::{Packet, at, ip};
 use link::{Config, Flags, Header, Kind, Layer, Next, Output, Sack, Tcp, pace, recover};
-use std::net::SocketAddr;
+
+use crate::common::{Packet, at, ip};
 
 const ME: usize = 1;
 const MSS: u32 = 1000;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::common::{Packet, ack, at, datagram, ip};
 use link::pace::{Config, Output, Pace};
 use link::{Header, Kind, Packet as _, Tcp};
 use wire::Instant;
+
+use crate::common::{Packet, ack, at, datagram, ip};
 
 const HOST: usize = 9;
 const HOP: usize = 2;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::common::{Hop, Line, at, datagram, ip};
 use link::pace::{Config, Follow, Overhead};
+
+use crate::common::{Hop, Line, at, datagram, ip};
 
 /// About 802.11b at 11 Mbit/s: 2 ms for 1500 bytes.
 const HOP: Hop = Hop { bytes_per_second: 1_375_000.0, overhead_bytes: 1200.0 };

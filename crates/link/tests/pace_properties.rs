@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::common::{self, Packet, ack, datagram, ip};
 use link::pace::{Config, Output, Pace};
 use link::{Header, Kind, Message, Packet as _, Probe};
 use proptest::prelude::*;
 use wire::Instant;
+
+use crate::common::{self, Packet, ack, datagram, ip};
 
 const ME: usize = 1;
 

@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::common::{self, Packet, ack, at, datagram, ip};
 use link::pace::{Config, Counters, Output, Pace};
 use link::{
     Flags, Header, Interlay, Kind, Message, Packet as _, Probe, SACK_BLOCKS_MAX, Sack, Tcp,
 };
 use wire::Instant;
+
+use crate::common::{self, Packet, ack, at, datagram, ip};
 
 const ME: usize = 1;
 /// The interlay node downstream, and the router on the way to it.

@@ -1,13 +1,15 @@
 //! The behaviour of stations: what they send and receive, in virtual time.
 
-use crate::common::{
-    Event, Sending, clique, frames, link, micros, outcomes, play, row, seconds, to,
-};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
 use radio::{
     Config, Destination, Frame, Input, Link, Links, Medium, Outcome, Rate, Reception, Station,
 };
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::Duration;
+
+use crate::common::{
+    Event, Sending, clique, frames, link, micros, outcomes, play, row, seconds, to,
+};
 
 /// 1500 bytes at 11 Mbit/s: 192 microseconds for preamble and header, then 1536 bytes at 11 Mbit/s,
 /// rounded up.

@@ -1,12 +1,14 @@
 //! RTS and CTS, PHYs, bit errors, fading, losses of all frames, and links that change: the effect
 //! of each on single frames, in virtual time.
 
-use crate::common::{Event, Sending, clique, clique_at, frames, link, micros, outcomes, play, to};
+use std::time::Duration;
+
 use radio::{
     Config, Control, Decoding, Destination, Input, Link, Links, Locking, LossScope, Medium,
     Outcome, Phy, Propagation, Ranges, Rate, Station, Thresholds, power, propagation::Field,
 };
-use std::time::Duration;
+
+use crate::common::{Event, Sending, clique, clique_at, frames, link, micros, outcomes, play, to};
 
 /// A start long after time zero, when the medium has been idle for long.
 const LATER_US: u64 = 5000;

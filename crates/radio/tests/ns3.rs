@@ -21,8 +21,9 @@
 //!   all signals are equally strong, and no station detects a preamble among them. This makes a
 //!   difference of 2 % with ten stations.
 
-use crate::common::{Flows, PAYLOAD, clique_at, kbps, link, mean, off, row_losing, seconds};
 use radio::{Config, Dcf, Decoding, Links, Locking, LossScope, Ranges, Station};
+
+use crate::common::{Flows, PAYLOAD, clique_at, kbps, link, mean, off, row_losing, seconds};
 
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 /// The power of a strong signal in attowatts: -60 dBm.

@@ -1,12 +1,14 @@
 //! Properties for any small topology and any list of packets.
 
-use crate::common::{Event, Sending, frames, micros, outcomes, play};
+use std::time::Duration;
+
 use proptest::prelude::*;
 use radio::{
     Config, Control, Dcf, Decoding, Destination, Link, Links, Locking, LossScope, Medium, Outcome,
     Phy, Rate, Station, Thresholds,
 };
-use std::time::Duration;
+
+use crate::common::{Event, Sending, frames, micros, outcomes, play};
 
 const STATIONS: u16 = 6;
 

@@ -1,8 +1,9 @@
 //! Comparison with closed forms: one saturated link, and saturated stations in range of each other.
 
-use crate::common::{Flows, PAYLOAD, clique_at, kbps, off, row, seconds};
 use radio::theory;
 use radio::{Config, Phy, Rate, Station};
+
+use crate::common::{Flows, PAYLOAD, clique_at, kbps, off, row, seconds};
 
 /// IP, UDP and payload, in bytes.
 const PACKET: u32 = 1488;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::common::Random;
 use store::{Catalogue, CatalogueOptions, Change, Disk, Files, Memory};
 use wire::{ObjectKey, RecordId};
+
+use crate::common::Random;
 
 fn key(n: u8) -> ObjectKey {
     ObjectKey([n; 32])

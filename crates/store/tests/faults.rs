@@ -6,13 +6,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::common::faulty::Faulty;
-use crate::common::{Random, unit};
 use store::{
     Catalogue, CatalogueOptions, Change, Disk, Error, Files, Index, Location, Log, LogOptions,
     Memory, Policy, Reader, Unit, VersionFile,
 };
 use wire::ObjectKey;
+
+use crate::common::faulty::Faulty;
+use crate::common::{Random, unit};
 
 fn is_there(reader: &Reader, at: Location, unit: &Unit) -> bool {
     let read = reader.read(at, &[unit.bytes.len() as u32]);

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::history::{EPOCH, Unit, entries, entry, held, open, options};
-use crate::common::{Random, unit};
 use bytes::Bytes;
 use proptest::prelude::*;
 use store::{
     Disk, Error, File, Files, History, HistoryReader, HistoryState, Mark, Memory, UNIT_BYTES_MAX,
 };
+
+use crate::common::history::{EPOCH, Unit, entries, entry, held, open, options};
+use crate::common::{Random, unit};
 
 const LARGE: u64 = 1 << 40;
 /// Units in a block.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use proptest::prelude::*;
+use store::{Error, History, HistoryReader, HistoryState};
+
 use crate::common::Random;
 use crate::common::faulty::Faulty;
 use crate::common::history::{EPOCH, Unit, entries, entry, open, options};
-use proptest::prelude::*;
-use store::{Error, History, HistoryReader, HistoryState};
 
 const LARGE: u64 = 1 << 40;
 const ROOM: usize = usize::MAX / 2;

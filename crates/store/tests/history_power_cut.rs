@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use store::{Files, History, HistoryOptions, HistoryState};
+
 use crate::common::Random;
 use crate::common::history::{EPOCH, Unit, entries, entry, held, open, options};
 use crate::common::recorder::{Event, Recorder, cut};
-use store::{Files, History, HistoryOptions, HistoryState};
 
 /// What the history was told and has confirmed.
 #[derive(Clone, Debug)]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use store::{Disk, Files, HistoryReader, Memory};
+
 use crate::common::history::{Unit, entry, open, options};
 use crate::common::{Random, name_of};
-use store::{Disk, Files, HistoryReader, Memory};
 
 /// A unit that tells its position and which of several units there it is.
 fn at(position: u64, version: u64) -> Unit {

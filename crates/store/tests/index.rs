@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::paper::{ExactLru, PaperStore};
-use crate::common::{Random, Zipf, name_number};
 use proptest::prelude::*;
 use store::{Index, Location, Policy, Provenance, SegmentId};
+
+use crate::common::paper::{ExactLru, PaperStore};
+use crate::common::{Random, Zipf, name_number};
 
 /// The model's state of a unit: all its locations.
 type Model = BTreeMap<u64, BTreeSet<Location>>;

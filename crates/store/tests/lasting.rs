@@ -1,8 +1,9 @@
 //! Units that are to be evicted last.
 
+use store::Policy;
+
 use crate::common::name_number;
 use crate::common::paper::PaperStore;
-use store::Policy;
 
 const LENGTH: u32 = 8000;
 const BUDGET: u64 = 4 << 20;

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::common::{Random, unit};
 use bytes::Bytes;
 use store::{
     Disk, Error, Files, Index, Location, Log, LogOptions, Memory, Policy, Provenance, Unit,
     unit_disk_bytes,
 };
 use wire::ChunkId;
+
+use crate::common::{Random, unit};
 
 fn open(files: &Arc<dyn Files>, budget: u64) -> (Index, Log) {
     open_with(files, budget, Policy::Lru)

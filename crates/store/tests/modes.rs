@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::unit;
 use store::{Catalogue, CatalogueOptions, Disk, Index, Log, LogOptions, Policy};
+
+use crate::common::unit;
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("it is there").permissions().mode() & 0o7777

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::common::recorder::{Event, Recorder, cut};
-use crate::common::{Random, unit};
 use bytes::Bytes;
 use store::{
     Catalogue, CatalogueOptions, Change, Files, Index, Log, LogOptions, Memory, Policy, Unit,
 };
 use wire::{ChunkId, ObjectKey, RecordId};
+
+use crate::common::recorder::{Event, Recorder, cut};
+use crate::common::{Random, unit};
 
 /// What the store has confirmed so far.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! Overheard units, however many, do not evict requested ones.
 
+use store::{Policy, Provenance};
+
 use crate::common::name_number;
 use crate::common::paper::PaperStore;
-use store::{Policy, Provenance};
 
 const POLICIES: [Policy; 2] = [Policy::S3Fifo, Policy::Lru];
 const LENGTH: u32 = 8000;

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::segment::open_segment;
-use crate::common::unit;
 use proptest::prelude::*;
 use store::{Files, Index, Log, LogOptions, Memory, Policy, Unit};
+
+use crate::common::segment::open_segment;
+use crate::common::unit;
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fuzz/corpus/segment_recover");
 const FILE: &str = "00000001.segment";

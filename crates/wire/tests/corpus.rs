@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::common::{checks, peer};
 use wire::peer::{ChunkHead, Preamble};
+
+use crate::common::{checks, peer};
 
 /// Runs a target; `again` decodes its input and returns the result's encoding.
 fn each(target: &str, again: impl Fn(&[u8]) -> Option<Vec<u8>>) {
