@@ -40,7 +40,7 @@ fn the_other_end() {
 }
 
 fn start() -> Helper {
-    let args = ["--exact", "the_other_end", "--test-threads=1"].map(Into::into);
+    let args = ["--exact", "helper::the_other_end", "--test-threads=1"].map(Into::into);
     Helper::start(args).expect("a second process")
 }
 

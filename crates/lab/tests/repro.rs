@@ -73,12 +73,7 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
     short("all", "2", &once);
     for name in REPEATED {
         short(name, "1", &again);
-        for ending in [".csv", "-runs.csv", ".html", ".json"] {
-            let file = format!("{name}{ending}");
-            let [a, b] = [&once, &again].map(|folder| text(&folder.path().join(&file)));
-            let [a, b] = [a, b].map(|text| lasting_of(&file, &text));
-            assert!(!a.is_empty() && a == b, "{file} differs");
-        }
+        files_are_the_same(name, once.path(), again.path());
     }
     for name in NAMES {
         let rows = text(&once.path().join(format!("{name}.csv")));
@@ -140,6 +135,14 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
         assert!(least < ours && ours < most, "{found}");
     }
     assert!(!text(&once.path().join("meshcache-table2.csv")).contains("hold"));
+}
+
+fn files_are_the_same(name: &str, once: &Path, again: &Path) {
+    for ending in [".csv", "-runs.csv", ".html", ".json"] {
+        let file = format!("{name}{ending}");
+        let [a, b] = [once, again].map(|folder| lasting_of(&file, &text(&folder.join(&file))));
+        assert!(!a.is_empty() && a == b, "{file} differs");
+    }
 }
 
 /// The manifest lists all files of a reproduction with their digests, and each file has its provenance.
