@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::lab::{self, Process, Run, World, can_run, wait_until};
+use crate::lab::{self, Process, Run, World, can_run, is_root, wait_until};
 
 /// Transfers that last much longer than any of these tests.
 const LONG: [&str; 6] = ["run", "chain", "--set", "hops=2", "--set", "bytes=50000000"];
@@ -24,6 +24,31 @@ fn nothing_is_left(world: &World, family: &[Process]) {
     let alive = || family.iter().filter(|it| it.is_alive()).collect::<Vec<_>>();
     wait_until(|| format!("still there: {:?}", alive()), || alive().is_empty());
     world.nothing_is_left();
+}
+
+/// What the other tests rely on.
+#[test]
+fn anything_that_is_left_would_be_seen() {
+    if !is_root() || !can_run("anything_that_is_left_would_be_seen") {
+        return;
+    }
+    let world = World::new();
+    for (make, remove) in [
+        ("ip netns add left", "ip netns delete left; umount /run/netns; rmdir /run/netns"),
+        ("ip link add left0 type veth peer name left1", "ip link delete left0"),
+        ("mount -t tmpfs none /mnt", "umount /mnt"),
+        ("cp /etc/hosts hosts; echo 192.0.2.1 left >>/etc/hosts", "cat hosts >/etc/hosts"),
+    ] {
+        let sh = |script| {
+            let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+            let ended = world.command("sh").args(["-ec", script]).env("PATH", path).status();
+            assert!(ended.is_ok_and(|it| it.success()), "{script}");
+        };
+        sh(make);
+        assert!(!world.is_outside_as_before(), "{make}");
+        sh(remove);
+        world.nothing_is_left();
+    }
 }
 
 #[track_caller]

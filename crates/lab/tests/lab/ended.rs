@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use super::schema;
 
+/// What a run says if the machine was too busy for it.
+pub const LATE: &str = "this run is NOT VALID";
+
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -16,6 +19,11 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// Whether the run says that it was late, so that its figures do not count.
+    pub fn is_late(&self) -> bool {
+        self.err.contains(LATE)
+    }
+
     /// Checks the exit code, and that the command did not panic.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {

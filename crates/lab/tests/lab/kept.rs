@@ -132,7 +132,7 @@ impl Kept {
     #[track_caller]
     pub fn download(&self, router: &str, name: &str) -> Download {
         let url = format!("http://origin/{name}");
-        let words = ["curl", "-sS", "--noproxy", "*", "--max-time", "55", "--include", &url];
+        let words = ["curl", "-sS", "--noproxy", "*", "--max-time", "120", "--include", &url];
         let mut command = self.command(&format!("client-{router}"), &words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let curl = Within(command.spawn().expect("it starts"));
