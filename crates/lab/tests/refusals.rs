@@ -3,22 +3,44 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use crate::lab::{Ended, Run, World, can_run, is_root, skipped, tool};
-
-/// A refusal is immediate; a busy machine may need this long.
-const MOMENT: Duration = Duration::from_secs(5);
+use crate::lab::{Ended, Run, World, can_run, is_root, open_to_all, skipped, tool};
 
 /// A run that would end soon if it began.
 const SMALL: [&str; 6] = ["run", "chain", "--set", "hops=1", "--set", "bytes=1000"];
 
+/// Runs `hearsay-lab` where `unshare`, which would make its namespaces, only leaves a mark. Returns also whether
+/// there is one.
+#[track_caller]
+fn run_without_namespaces(world: &World, args: &[&str]) -> (Ended, bool) {
+    let (folder, mark) = (world.path("bin"), world.path("mark"));
+    fs::create_dir(&folder).expect("mkdir");
+    let unshare = folder.join("unshare");
+    fs::write(&unshare, format!("#!/bin/sh\ntouch {}\nexit 1\n", mark.display())).expect("write");
+    open_to_all(&unshare, 0o755);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = world.lab(args);
+    command.env("PATH", format!("{}:{path}", folder.display()));
+    (Run::start(command).end(), mark.exists())
+}
+
 #[track_caller]
 fn refused(args: &[&str], parts: &[&str]) {
     let world = World::new();
-    let ended = world.run(args).expect_refusal(parts);
-    assert!(ended.took < MOMENT, "{:?}", ended.took);
+    let (ended, has_begun) = run_without_namespaces(&world, args);
+    ended.expect_refusal(parts);
+    assert!(!has_begun, "it was about to make namespaces");
     world.nothing_is_left();
+}
+
+#[test]
+fn a_possible_request_needs_namespaces() {
+    if !can_run("a_possible_request_needs_namespaces") {
+        return;
+    }
+    let (ended, has_begun) = run_without_namespaces(&World::new(), &SMALL);
+    ended.expect_refusal(&["namespaces"]);
+    assert!(has_begun, "the other tests look at a mark that is never made");
 }
 
 #[test]
@@ -174,11 +196,11 @@ fn a_result_below_run_is_not_lost() {
     if !can_run(TEST) {
         return;
     }
+    let world = World::new();
     let mut builder = tempfile::Builder::new();
     let Ok(file) = builder.prefix("hearsay-lab-test.").tempfile_in("/run") else {
         return skipped(TEST, "/run cannot be written to");
     };
-    let world = World::new();
     let path = file.path().to_str().expect("text");
     let ended = world.run(&[&SMALL[..], &["--json", path]].concat());
     if ended.status.code() == Some(2) {
@@ -209,10 +231,10 @@ fn a_daemon_below_run_is_found() {
     if !can_run(TEST) {
         return;
     }
+    let world = World::new();
     let Ok(folder) = tempfile::Builder::new().prefix("hearsay-lab-test.").tempdir_in("/run") else {
         return skipped(TEST, "/run cannot be written to");
     };
-    let world = World::new();
     let daemon = Path::new(env!("CARGO_BIN_EXE_hearsay-lab")).with_file_name("hearsay");
     let copy = folder.path().join("hearsay");
     if fs::copy(daemon, &copy).is_err() || Command::new(&copy).arg("--version").output().is_err() {
