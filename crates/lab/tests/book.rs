@@ -1,13 +1,13 @@
 //! Runs the steps of the researcher's guide and of the pages on the lab and the simulator, each page in a
 //! directory of its own. Where namespaces are not allowed, only the steps in real time are left out.
+//!
+//! On a busy machine a run in real time may say that it was late. It must succeed and print the same lines all
+//! the same, but its figures may be others than the page's.
 
 use std::path::Path;
 
-use crate::guide::{self, Step, Way, missing};
-use crate::lab::{World, can_run};
-
-/// Attempts at a step in real time, which a busy machine may make late.
-const TRIES: usize = 5;
+use crate::guide::{self, ANYTHING, Step, Way, missing};
+use crate::lab::{LATE, World, can_run};
 
 #[test]
 fn the_researchers_guide_goes_as_it_says() {
@@ -38,15 +38,20 @@ fn is_in_real_time(step: &Step) -> bool {
 /// Runs a step, and compares its output with the expected one.
 fn perform(world: &World, step: &Step) {
     assert_eq!(step.way, Way::Once, "{}: steps of this guide are run once", step.place);
-    let expected = step.expected.as_deref().unwrap_or_default();
-    for tries_left in (0..if is_in_real_time(step) { TRIES } else { 1 }).rev() {
-        let (is_success, printed) = run(world, &step.script);
-        let missing = missing(expected, &printed);
-        if is_success && missing.is_none() {
-            return;
-        }
-        assert!(tries_left > 0, "{}: no line {missing:?} in\n{printed}", step.place);
+    let (is_success, printed) = run(world, &step.script);
+    let mut expected = step.expected.clone().unwrap_or_default();
+    if is_in_real_time(step) && printed.contains(LATE) {
+        expected = without_figures(&expected);
     }
+    let missing = missing(&expected, &printed);
+    assert!(is_success && missing.is_none(), "{}: no line {missing:?} in\n{printed}", step.place);
+}
+
+/// Expected lines of which only the first word counts.
+fn without_figures(expected: &str) -> String {
+    let first =
+        |line: &str| line.split_whitespace().next().map(|word| format!("{word} {ANYTHING}\n"));
+    expected.lines().filter_map(first).collect()
 }
 
 /// Runs a script to its end: whether it succeeded, and what it printed.

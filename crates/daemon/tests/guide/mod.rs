@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const FENCE: &str = "```";
 
 /// Stands for any text in expected output.
-const ANYTHING: char = '…';
+pub const ANYTHING: char = '…';
 
 /// A fenced block.
 pub struct Block {
