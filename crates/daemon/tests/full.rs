@@ -16,6 +16,8 @@ use crate::world::{
 const SMALL: [&str; 2] = ["--memory", "4MiB"];
 /// How many requests this budget admits at once: three quarters of it, at 64 KiB each.
 const ROOM: usize = 48;
+/// The memory budget without an option, in bytes.
+const MEMORY: u64 = 16 << 20;
 /// The origin of the private network.
 const PORT_80: &str = "10.2.0.2:80";
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
@@ -119,10 +121,12 @@ fn who_idles_longest_goes_before_who_does_not_finish_a_head() {
     }
     wait_until("one that idled to go", || hearsay.number("/clients/closed_idle") > 0);
     assert_eq!(hearsay.number("/clients/closed_head"), 0);
-    assert!(idle.has_ended(), "it idled longest");
+    // It idled longest.
+    idle.wait_for_end();
     let mut busy = fill_heads(&hearsay, ROOM);
     wait_until("heads to go", || hearsay.number("/clients/closed_head") > 0);
-    assert!(heads[0].has_ended(), "its head was incomplete longest");
+    // Its head was incomplete longest.
+    heads[0].wait_for_end();
     for client in &mut busy {
         client.finish();
     }
@@ -182,7 +186,7 @@ fn connect_small(from: &str, to: SocketAddr) -> TcpStream {
 }
 
 fn get(path: &str) -> world::Reply {
-    Curl::new(CLIENT, &format!("http://origin.test/{path}")).args(&["--max-time", "9"]).run()
+    Curl::new(CLIENT, &format!("http://origin.test/{path}")).run()
 }
 
 #[test]
@@ -238,25 +242,26 @@ fn who_leaves_before_the_head_is_gone_and_so_is_its_origin() {
     let world = World::new();
     let origin = Slow::start();
     let hearsay = Hearsay::start(&world);
-    let streams: Vec<_> = (0..100)
-        .map(|number| {
-            let mut client = Raw::connect(hearsay.proxy);
-            ask(&mut client, &origin.script.url(&format!("slow{number}")));
-            client
-        })
-        .collect();
-    wait_until("all requests to reach the origin", || origin.script.heads().len() == 100);
-    let left = Instant::now();
-    let mut streams = streams;
+    let connect = |number| {
+        let mut client = Raw::connect(hearsay.proxy);
+        ask(&mut client, &origin.script.url(&format!("slow{number}")));
+        client
+    };
+    // It asks first and stays: the others do not go because of a time that all have.
+    let mut stays = connect(0);
+    wait_until("its request to reach the origin", || origin.script.heads().len() == 1);
+    let mut leave: Vec<_> = (1..=100).map(connect).collect();
+    wait_until("all requests to reach the origin", || origin.script.heads().len() == 101);
     // Half of the clients close only their sending side.
-    for client in streams.iter_mut().take(50) {
+    for client in leave.iter_mut().take(50) {
         client.finish();
     }
-    drop(streams.split_off(50));
+    drop(leave.split_off(50));
     wait_until("all of them to be gone", || {
-        hearsay.number("/report/exchanges") == 0 && hearsay.number("/report/fetches") == 0
+        hearsay.number("/report/exchanges") == 1 && hearsay.number("/report/fetches") == 1
     });
-    assert!(left.elapsed() < Duration::from_secs(2), "they stood for {:?}", left.elapsed());
+    origin.answer();
+    assert_eq!(stays.reply().expect(200).text(), "ok");
 }
 
 #[test]
@@ -264,7 +269,7 @@ fn a_stop_gives_what_is_under_way_its_time_and_nothing_else() {
     network::inside("a_stop_gives_what_is_under_way_its_time_and_nothing_else", || {
         let world = World::new();
         let origin = slow_origin();
-        let args = ["--intercept", "lan0", "--drain", "60s"];
+        let args = ["--intercept", "lan0", "--drain", "1h"];
         let mut hearsay = Hearsay::start_with(&world, &args);
         let mut idle = network::connect("10.2.0.2:80");
         ask(&mut idle, "/a");
@@ -299,7 +304,7 @@ fn who_reads_slowly_gets_all_of_an_answer_after_a_stop() {
     let nginx = Nginx::start(&world, "");
     let file = noise(1, 60_000);
     nginx.put("file", &file);
-    let mut hearsay = Hearsay::start_with(&world, &["--drain", "60s"]);
+    let mut hearsay = Hearsay::start_with(&world, &["--drain", "1h"]);
     let mut client = Raw::new(connect_small("127.0.0.1", hearsay.proxy));
     ask(&mut client, &nginx.url("file"));
     // The engine has output the whole response; the client has read nothing.
@@ -317,7 +322,7 @@ fn who_reads_slowly_gets_all_of_an_answer_after_a_stop() {
 fn a_second_signal_ends_it_at_once() {
     let world = World::new();
     let origin = Slow::start();
-    let mut hearsay = Hearsay::start_with(&world, &["--drain", "60s"]);
+    let mut hearsay = Hearsay::start_with(&world, &["--drain", "1h"]);
     let mut client = Raw::connect(hearsay.proxy);
     ask(&mut client, &origin.script.url("slow"));
     wait_until("it to be under way", || hearsay.number("/report/exchanges") == 1);
@@ -325,9 +330,8 @@ fn a_second_signal_ends_it_at_once() {
     wait_until("it to wait", || hearsay.log().contains("waiting for open connections"));
     assert!(!hearsay.has_ended());
     hearsay.signal("TERM");
-    let told = Instant::now();
     wait_until("the daemon to end", || hearsay.has_ended());
-    assert!(told.elapsed() < Duration::from_secs(20), "{:?}", told.elapsed());
+    assert!(hearsay.log().contains("a second signal: stopping at once"), "{}", hearsay.log());
 }
 
 #[test]
@@ -338,7 +342,7 @@ fn a_tunnel_has_its_time_too() {
             visit.send(byte);
         }
     });
-    let mut hearsay = Hearsay::start_with(&world, &["--drain", "60s"]);
+    let mut hearsay = Hearsay::start_with(&world, &["--drain", "1h"]);
     let mut client = Raw::connect(hearsay.proxy);
     client.send(format!("CONNECT {} HTTP/1.1\r\nHost: h\r\n\r\n", echo.address));
     client.reply().expect(200);
@@ -360,18 +364,18 @@ fn who_does_not_read_goes_after_a_minute_when_half_of_the_room_is_taken() {
     let nginx = Nginx::start(&world, "");
     nginx.put("file", &noise(1, 3_000_000));
     let hearsay = Hearsay::start_with(&world, &SMALL);
+    let begun = Instant::now();
     let mut stuck = Raw::connect(hearsay.proxy);
     ask(&mut stuck, &nginx.url("file"));
-    let begun = Instant::now();
     let mut waiting: Vec<_> = (0..ROOM / 2).map(|_| Raw::connect(hearsay.proxy)).collect();
     for client in &mut waiting {
         ask(client, &origin.script.url("slow"));
     }
-    while begun.elapsed() < Duration::from_secs(100) && hearsay.number("/clients/closed_slow") == 0
-    {
+    while hearsay.number("/clients/closed_slow") == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(600), "it stays");
         std::thread::sleep(Duration::from_secs(1));
     }
-    assert!((55..90).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() > Duration::from_secs(55), "it had no minute: {:?}", begun.elapsed());
     assert!(stuck.rest().len() < 3_000_000, "it got all of it");
     origin.answer();
     for client in &mut waiting {
@@ -380,71 +384,37 @@ fn who_does_not_read_goes_after_a_minute_when_half_of_the_room_is_taken() {
     assert_eq!(hearsay.number("/clients/closed_slow"), 1);
 }
 
-/// The daemon's resident memory and the kernel's memory for sockets, in bytes. `/proc/net/sockstat` would also
-/// count other namespaces' sockets.
-fn memory(hearsay: &Hearsay) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", hearsay.id())).expect("status");
-    let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("RssAnon");
-    let kib: u64 = own.trim().trim_end_matches(" kB").parse().expect("a number");
-    (kib << 10) + sockets_memory(&sh("ss -Htmn"))
-}
-
-/// Memory of the sockets in a table of ss(8): receive queues, send queues and memory allocated in advance (`r`,
-/// `w` and `f`).
-fn sockets_memory(table: &str) -> u64 {
-    let queues = table.split("skmem:(").skip(1).filter_map(|it| it.split(')').next());
-    let is_meant = |it: &&str| ["r", "w", "f"].contains(&it.trim_end_matches(char::is_numeric));
-    let figures = queues.flat_map(|queue| queue.split(',').filter(is_meant));
-    figures.map(|it| it[1..].parse::<u64>().expect("a number")).sum()
-}
-
-/// The largest memory use with 2000 connections from ten addresses. Each sends `words`, then neither reads nor
-/// writes.
-fn peak(hearsay: &Hearsay, to: &str, words: &[u8]) -> u64 {
+/// Makes 2000 connections from ten addresses; each sends `words`, then neither reads nor writes. Checks that the
+/// daemon never promises them more memory than there is.
+fn crowd(hearsay: &Hearsay, to: &str, words: &[u8]) -> Vec<TcpStream> {
     let addresses = ten_addresses();
-    let (mut streams, mut most) = (Vec::new(), 0);
+    let mut streams = Vec::new();
     for _ in 0..20 {
         streams.extend(connect_from(&addresses, to, 100, words));
-        most = most.max(memory(hearsay));
+        let promised = hearsay.number("/clients/bytes");
+        assert!(promised <= MEMORY, "{promised} bytes");
     }
-    most.max(settled_memory(hearsay))
+    streams
 }
-
-/// The largest memory use until it stops growing.
-fn settled_memory(hearsay: &Hearsay) -> u64 {
-    let mut most = 0;
-    wait_until("nothing to grow any more", || {
-        let now = memory(hearsay);
-        let before = most;
-        most = most.max(now);
-        now <= before
-    });
-    most
-}
-
-/// The limit in bytes with the default `memory`, without the pages of the program's file: 10 MiB of a release are
-/// resident, and twice as much of a debug build.
-const MEMORY_MAX: u64 = 28 << 20;
 
 #[test]
-fn half_heads_take_no_more_memory_than_there_is() {
-    network::inside("half_heads_take_no_more_memory_than_there_is", || {
+fn half_heads_are_promised_no_more_memory_than_there_is() {
+    network::inside("half_heads_are_promised_no_more_memory_than_there_is", || {
         let world = World::new();
         let nginx = Nginx::start_in(&world, ORIGIN, "");
         nginx.put("file", b"hello");
         let hearsay = Hearsay::start_with(&world, &["--intercept", "lan0"]);
         let half = format!("GET /a HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(31_000));
-        let most = peak(&hearsay, PORT_80, half.as_bytes());
-        println!("half heads: {} KiB", most >> 10);
-        assert!(most < MEMORY_MAX, "{most} bytes");
+        let _streams = crowd(&hearsay, PORT_80, half.as_bytes());
         assert_eq!(get("file").expect(200).text(), "hello");
-        assert!(hearsay.number("/clients/closed_head") > 1000, "{}", hearsay.status());
+        wait_until("old heads to go", || hearsay.number("/clients/closed_head") > 1000);
+        assert_eq!(hearsay.number("/clients/past"), 0, "nobody could go");
     });
 }
 
 #[test]
-fn clients_that_do_not_read_take_no_more_memory_than_there_is() {
-    network::inside("clients_that_do_not_read_take_no_more_memory_than_there_is", || {
+fn clients_that_do_not_read_are_promised_no_more_memory_than_there_is() {
+    network::inside("clients_that_do_not_read_are_promised_no_more_memory_than_there_is", || {
         let world = World::new();
         let nginx = Nginx::start_in(&world, ORIGIN, "");
         let file = noise(1, 3_000_000);
@@ -453,10 +423,8 @@ fn clients_that_do_not_read_take_no_more_memory_than_there_is() {
         let hearsay = Hearsay::start_with(&world, &args);
         assert_same(&get("file").expect(200).body, &file);
         let request = b"GET http://origin.test/file HTTP/1.1\r\nHost: origin.test\r\n\r\n";
-        let most = peak(&hearsay, "10.1.0.1:3128", request);
-        println!("not reading: {} KiB", most >> 10);
-        assert!(most < MEMORY_MAX, "{most} bytes");
-        assert!(hearsay.number("/clients/refused") > 1000, "{}", hearsay.status());
+        let _streams = crowd(&hearsay, "10.1.0.1:3128", request);
+        wait_until("most to be refused", || hearsay.number("/clients/refused") > 1000);
         // Intercepted clients are still served.
         assert_same(&get("file").expect(200).body, &file);
     });
@@ -487,6 +455,42 @@ fn one_client_does_not_get_all_that_memory_admits_and_is_told_so() {
     });
 }
 
+/// The daemon's resident memory and the kernel's memory for sockets, in bytes. `/proc/net/sockstat` would also
+/// count other namespaces' sockets.
+fn memory(hearsay: &Hearsay) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", hearsay.id())).expect("status");
+    let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("RssAnon");
+    let kib: u64 = own.trim().trim_end_matches(" kB").parse().expect("a number");
+    (kib << 10) + sockets_memory(&sh("ss -Htmn"))
+}
+
+/// Memory of the sockets in a table of ss(8): receive queues, send queues and memory allocated in advance (`r`,
+/// `w` and `f`).
+fn sockets_memory(table: &str) -> u64 {
+    let queues = table.split("skmem:(").skip(1).filter_map(|it| it.split(')').next());
+    let is_meant = |it: &&str| ["r", "w", "f"].contains(&it.trim_end_matches(char::is_numeric));
+    let figures = queues.flat_map(|queue| queue.split(',').filter(is_meant));
+    figures.map(|it| it[1..].parse::<u64>().expect("a number")).sum()
+}
+
+/// The largest memory use until it stops growing.
+fn settled_memory(hearsay: &Hearsay) -> u64 {
+    let mut most = 0;
+    wait_until("nothing to grow any more", || {
+        let now = memory(hearsay);
+        let before = most;
+        most = most.max(now);
+        now <= before
+    });
+    most
+}
+
+/// More than the daemon and its sockets take in all, in bytes, with the default `memory` and without the pages of the
+/// program's file. A debug build takes 26 MiB in this test; with a `memory` that admits all clients, 94 MiB.
+const MEMORY_MAX: u64 = 34 << 20;
+
+/// The only test that measures memory: small answers that nobody reads take more of it than half heads, and than
+/// large answers.
 #[test]
 fn small_answers_that_are_not_read_take_no_more_memory_than_there_is() {
     network::inside("small_answers_that_are_not_read_take_no_more_memory_than_there_is", || {

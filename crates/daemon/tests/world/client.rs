@@ -153,12 +153,19 @@ impl Raw {
         self.held.drain(..until).collect()
     }
 
-    /// Whether the connection ends within a second.
-    pub fn has_ended(&mut self) -> bool {
-        let _ = self.stream.set_read_timeout(Some(Duration::from_secs(1)));
+    /// Whether the connection ends within this time.
+    pub fn has_ended_within(&mut self, time: Duration) -> bool {
+        let _ = self.stream.set_read_timeout(Some(time));
         let read = self.stream.peek(&mut [0; 1]);
         let _ = self.stream.set_read_timeout(Some(TIMEOUT));
         !matches!(read, Ok(1..)) && !read.is_err_and(|error| is_timeout(&error))
+    }
+
+    /// Waits until the other end closes, without a further byte.
+    #[track_caller]
+    pub fn wait_for_end(&mut self) {
+        let rest = self.rest();
+        assert!(rest.is_empty(), "it said more: {:?}", String::from_utf8_lossy(&rest));
     }
 
     /// All bytes until the other end closes; it must close.
