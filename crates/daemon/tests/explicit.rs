@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::world::network::{self, CLIENT};
 use crate::world::{
-    self, Curl, Hearsay, Nginx, Raw, Script, World, assert_same, noise, sh, wait_until,
+    self, Curl, Hearsay, Nginx, Raw, Script, Unheard, World, assert_same, noise, sh, wait_until,
 };
 
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
@@ -309,7 +309,8 @@ fn a_tunnel_carries_any_bytes_both_ways_and_half_closes() {
 fn a_tunnel_to_where_nobody_listens_is_a_502() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);
-    let to = format!("127.0.0.1:{}", world::free_port());
+    let unheard = Unheard::new();
+    let to = unheard.address();
     let mut client = Raw::connect(hearsay.proxy);
     client.send(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
     assert_eq!(client.reply().status, 502);
@@ -641,7 +642,8 @@ fn an_origin_that_refuses_an_upload_before_its_end_is_heard() {
 fn an_origin_that_cannot_be_reached_is_a_502_that_says_why() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);
-    let url = format!("http://127.0.0.1:{}/", world::free_port());
+    let unheard = Unheard::new();
+    let url = format!("http://{}/", unheard.address());
     let reply = hearsay.get(&url).expect(502);
     assert!(reply.field("proxy-status").contains("destination_unavailable"), "{reply:?}");
     let unknown = hearsay.get("http://no-such-name.invalid/").expect(502);
@@ -761,18 +763,24 @@ fn a_client_that_leaves_takes_its_unfinished_tunnel_with_it() {
             ip netns exec origin nft add chain inet hole input '{ type filter hook input priority 0; }'
             ip netns exec origin nft add rule inet hole input meta l4proto tcp drop");
         let hearsay = Hearsay::start(&world);
-        let dialling = || sh("ss -Htn state syn-sent dst 10.2.0.2").lines().count();
-        let mut client = Raw::connect(hearsay.proxy);
-        client.send("CONNECT 10.2.0.2:443 HTTP/1.1\r\nHost: 10.2.0.2:443\r\n\r\n");
-        wait_until("the origin to be dialled", || dialling() == 1);
-        assert_eq!(hearsay.number("/clients/connections"), 1);
-        drop(client);
-        let left = std::time::Instant::now();
-        wait_until("the tunnel to be given up", || {
-            dialling() == 0 && hearsay.number("/clients/connections") == 0
-        });
-        // Without the client's departure, dialling would time out only after 20 s.
-        assert!(left.elapsed() < std::time::Duration::from_secs(2), "{:?}", left.elapsed());
+        let dialled = |port| {
+            let sockets = format!("ss -Htn state syn-sent dst 10.2.0.2:{port}");
+            sh(&sockets).lines().count()
+        };
+        let connect = |port| {
+            let mut client = Raw::connect(hearsay.proxy);
+            client.send(format!("CONNECT 10.2.0.2:{port} HTTP/1.1\r\nHost: 10.2.0.2\r\n\r\n"));
+            wait_until("the origin to be dialled", || dialled(port) == 1);
+            client
+        };
+        // It came first and stays. After 20 s its tunnel would be given up as well, before the other.
+        let _stays = connect(443);
+        let leaves = connect(8443);
+        assert_eq!(hearsay.number("/clients/connections"), 2);
+        drop(leaves);
+        wait_until("the tunnel to be given up", || dialled(8443) == 0);
+        assert_eq!(dialled(443), 1, "it was given up because of the time");
+        wait_until("the connection to be over", || hearsay.number("/clients/connections") == 1);
     });
 }
 
@@ -780,7 +788,8 @@ fn a_client_that_leaves_takes_its_unfinished_tunnel_with_it() {
 fn a_tunnel_that_leads_nowhere_is_answered_with_a_reason() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);
-    let to = format!("127.0.0.1:{}", world::free_port());
+    let unheard = Unheard::new();
+    let to = unheard.address();
     let mut client = Raw::connect(hearsay.proxy);
     client.send(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
     let reply = client.reply().expect(502);

@@ -8,7 +8,8 @@
 
 use std::fmt::Debug;
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -140,6 +141,23 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// An address on loopback where nobody listens: until this is dropped, no other process can take the port.
+pub struct Unheard(OwnedFd);
+
+impl Unheard {
+    pub fn new() -> Self {
+        use rustix::net::{AddressFamily, SocketType, bind, socket};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
+        Self(socket)
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        let name = rustix::net::getsockname(&self.0).expect("it is bound");
+        name.try_into().expect("of IPv4")
     }
 }
 
