@@ -237,8 +237,8 @@ fn promtool_finds_nothing_wrong_with_the_metrics() {
     let world = World::new();
     let nginx = Nginx::start(&world, "");
     nginx.put("file", &noise(7, 5000));
-    // The parts that are off by default have metrics too.
-    let args = ["--mesh", "lo", "--overhear", "lo"];
+    // The parts that are off by default have metrics too, even on an interface that is not there.
+    let args = ["--mesh", "wl7", "--overhear", "wl7"];
     let hearsay = Hearsay::start_with(&world, &args);
     hearsay.get(&nginx.url("file")).expect(200);
     let metrics = hearsay.metrics();

@@ -208,8 +208,8 @@ fn cut_off_from_the_gateway_a_copy_on_another_branch_is_found() {
 #[test]
 fn the_port_is_open_only_where_the_scheme_searches() {
     let bind = |port: u16| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port));
-    let port = bind(0).and_then(|it| it.local_addr()).expect("a free port").port();
-    let taken = bind(port).expect("it was free a moment ago");
+    let taken = bind(0).expect("a free port");
+    let port = taken.local_addr().expect("its address").port();
     let daemon = |world: &World, scheme: &str| {
         let text = format!(
             "listen = [\"127.0.0.1:0\"]\n[mesh]\ninterfaces = [\"lo\"]\nport = {port}\nscheme = \"{scheme}\""

@@ -87,17 +87,23 @@ impl Nginx {
 
     /// The number of responses under way, including the one to this query.
     fn waiting_writers(&self) -> Option<u32> {
-        let url = format!("http://127.0.0.1:{}/nginx-is-idle", self.port);
+        let url = format!("http://127.0.0.1:{}{}", self.port, idle(&self.dir));
         let reply = Curl::new(self.place, &url).run();
         let text = reply.text();
         text.split("Writing: ").nth(1)?.split(' ').next()?.parse().ok()
     }
 }
 
+/// The path of nginx's own counts. Another nginx that took the port does not know it.
+fn idle(dir: &Path) -> String {
+    let world = dir.parent().and_then(Path::file_name).expect("it is in a world's directory");
+    format!("/idle/{}", world.display())
+}
+
 /// nginx's configuration. There is no master process, so that one signal ends nginx. `user root` is for user
 /// namespaces, which have no other user; outside them nginx only warns an ordinary user.
 fn configuration(dir: &Path, port: u16, locations: &str) -> String {
-    let dir = dir.display();
+    let (idle, dir) = (idle(dir), dir.display());
     let mut text = format!(
         "user root root; daemon off; master_process off; pid {dir}/pid; error_log {dir}/errors;
         events {{ worker_connections 512; }}
@@ -119,7 +125,7 @@ fn configuration(dir: &Path, port: u16, locations: &str) -> String {
         "server {{
             {listen}
             root {dir}/www;
-            location = /nginx-is-idle {{ stub_status; access_log off; }}
+            location = {idle} {{ stub_status; access_log off; }}
             {locations}
             location / {{ add_header Cache-Control max-age=3600; }}
         }} }}"
