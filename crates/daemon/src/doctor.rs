@@ -156,6 +156,6 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), comes).await.expect("the signal is seen");
+        tokio::time::timeout(Duration::from_secs(120), comes).await.expect("the signal is seen");
     }
 }

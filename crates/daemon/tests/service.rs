@@ -77,7 +77,7 @@ fn ready_reloading_and_stopping_are_told() {
     {
         let config = world.write("hearsay.toml", b"listen = [\"127.0.0.1:0\"]\n");
         let config = config.display().to_string();
-        let args = ["--config", &config, "--drain", "30s"];
+        let args = ["--config", &config, "--drain", "1h"];
         let mut hearsay = manager.start(&world, &[], &args);
         assert_eq!(manager.hears(), "READY=1\n");
         // The file is right, then wrong: the service goes on in both cases.

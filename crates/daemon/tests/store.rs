@@ -43,7 +43,7 @@ fn wait_until_it_stores(hearsay: &Hearsay, nginx: &Nginx) {
             return;
         }
         let waited = begun.elapsed();
-        assert!(waited < Duration::from_secs(60), "nothing is stored: {}", hearsay.status());
+        assert!(waited < Duration::from_secs(180), "nothing is stored: {}", hearsay.status());
         std::thread::sleep(Duration::from_millis(500));
     }
 }

@@ -339,9 +339,9 @@ fn a_stop_lets_a_transfer_that_is_under_way_finish() {
         let nginx = Nginx::start_in(&world, ORIGIN, "limit_rate 1m;");
         let file = noise(2, 1_500_000);
         nginx.put("file", &file);
-        let args = [&INTERCEPT[..], &["--drain", "60s"]].concat();
+        let args = [&INTERCEPT[..], &["--drain", "1h"]].concat();
         let mut hearsay = Hearsay::start_with(&world, &args);
-        let curl = Curl::new(CLIENT, "http://origin.test/file").args(&["--max-time", "9"]).start();
+        let curl = Curl::new(CLIENT, "http://origin.test/file").start();
         wait_until("the transfer to begin", || curl.received() > 0);
         hearsay.terminate();
         assert_same(&curl.wait().expect(200).body, &file);
