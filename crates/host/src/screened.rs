@@ -342,7 +342,7 @@ mod tests {
         server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
     }
 
-    #[tokio::test(flavor = "current_thread")]
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
     async fn the_end_of_a_turn_wakes_the_waiter_for_the_next() {
         let (mut client, mut server) = client().await;
         server.read_exact(&mut vec![0; SOUND.len()]).await.unwrap();
@@ -414,7 +414,7 @@ mod tests {
         assert!(hints.chunks(HINTS.len()).all(|hint| hint == HINTS), "one is cut");
     }
 
-    #[tokio::test(flavor = "current_thread")]
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
     async fn a_client_that_ends_has_left_whatever_it_sent_before() {
         for ahead in [0, 1, 3 * AHEAD_MAX] {
             let (mut client, mut server) = client().await;

@@ -27,7 +27,8 @@ use crate::namespace::{inside, sh};
 
 const PORT: u16 = 3131;
 const BYTES: usize = 1_000_000;
-const PATIENCE: Duration = Duration::from_secs(20);
+/// After this long a test that waits in vain is ended.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 const TALKERS: &str = "mount -t tmpfs none /run; ip link set lo up
     ip link add br0 type bridge ageing_time 0; ip link set br0 up

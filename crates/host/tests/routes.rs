@@ -19,6 +19,9 @@ use wire::Date;
 
 use crate::namespace::{self, sh, skipped};
 
+/// After this long a test that waits in vain is ended.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 const GREETING: &[u8] = b"BABEL 1.0\nversion babeld-1.12.1\nhost vm\nok\n";
 const NEIGHBOUR: &str = "add neighbour 1 address fe80::3 if wl0 reach ffff ureach 0000 rxcost 256 \
     txcost 256 rtt 1.3 cost 256\n";
@@ -91,7 +94,7 @@ async fn wait_for(routes: &mut watch::Receiver<RouteTable>, expected: &[(&str, &
     let expected = expected.iter().map(|(host, path)| (host.to_string(), path.to_string()));
     let expected: BTreeMap<_, _> = expected.collect();
     let is_it = routes.wait_for(|table| paths(table) == expected);
-    let found = timeout(Duration::from_secs(10), is_it).await.is_ok();
+    let found = timeout(PATIENCE, is_it).await.is_ok();
     let last = paths(&routes.borrow());
     assert!(found, "{last:?}, and not {expected:?}");
 }
@@ -143,17 +146,20 @@ fn a_stream_of_metrics_wakes_nobody_more_than_once_a_second() {
         let list = [NEIGHBOUR, &told(1, "10.77.0.3/32", 256)].concat();
         let mut babeld = answer(&listener, &list).await;
         wait_for(&mut routes, &[("10.77.0.3", "10.77.0.3 256 1")]).await;
-        let (mut seen, begun) = (0, Instant::now());
-        for metric in 300..360 {
+        let (mut seen, mut metric, begun) = (0, 300, Instant::now());
+        while seen < 3 {
+            metric += 1;
             say(&mut babeld, &told(1, "10.77.0.3/32", metric)).await;
             tokio::time::sleep(Duration::from_millis(50)).await;
-            seen += u64::from(routes.has_changed().expect("it runs"));
+            seen += u32::from(routes.has_changed().expect("it runs"));
             routes.mark_unchanged();
+            assert!(begun.elapsed() < PATIENCE, "{seen} tables");
         }
-        let seconds = begun.elapsed().as_secs();
-        assert!((2..=seconds + 1).contains(&seen), "{seen} tables in {seconds} s");
+        // The first may come at once.
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_secs(2), "{seen} tables in {took:?}");
         // The last one is not forgotten.
-        wait_for(&mut routes, &[("10.77.0.3", "10.77.0.3 359 1")]).await;
+        wait_for(&mut routes, &[("10.77.0.3", &format!("10.77.0.3 {metric} 1"))]).await;
     });
 }
 
@@ -188,16 +194,18 @@ fn a_babeld_that_stops_is_believed_as_long_as_the_kernel_has_its_routes() {
         say(&mut babeld, &String::from_utf8_lossy(GREETING)).await;
         let new = [NEIGHBOUR, &told(7, "10.77.0.6/32", 700)].concat();
         say(&mut babeld, &new).await;
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        assert_eq!(paths(&routes.borrow())["10.77.0.3"], "10.77.0.3 256 1");
+        // What the kernel tells later shows that it was read.
+        sh("ip route add 10.77.0.7 via 10.77.0.3 proto static");
+        let fixed = ("10.77.0.7", "10.77.0.3 - -");
+        wait_for(&mut routes, &[near, ("10.77.0.6", "10.77.0.3 - -"), fixed]).await;
         say(&mut babeld, "ok\n").await;
-        wait_for(&mut routes, &[("10.77.0.6", "10.77.0.3 700 -")]).await;
+        wait_for(&mut routes, &[("10.77.0.6", "10.77.0.3 700 -"), fixed]).await;
         assert_eq!(routes.borrow().stopped, None);
 
         // It leaves in good order: its routes are gone.
         drop(babeld);
         wait_until_stopped(&mut routes, true).await;
-        sh("ip route flush proto 42");
+        sh("ip route del 10.77.0.7; ip route flush proto 42");
         wait_for(&mut routes, &[]).await;
         assert_eq!(routes.borrow().stopped, None);
         // And forgotten: another that comes later has no metric of its.
@@ -210,7 +218,7 @@ fn a_babeld_that_stops_is_believed_as_long_as_the_kernel_has_its_routes() {
 /// Waits until babeld's last routes are used, or are not; returns since when.
 async fn wait_until_stopped(routes: &mut watch::Receiver<RouteTable>, is: bool) -> Option<Date> {
     let stopped = routes.wait_for(|table| table.stopped.is_some() == is);
-    let table = timeout(Duration::from_secs(10), stopped).await.expect("in time").expect("it runs");
+    let table = timeout(PATIENCE, stopped).await.expect("in time").expect("it runs");
     table.stopped
 }
 
