@@ -167,9 +167,11 @@ impl S3Fifo {
     /// The life of a newly stored unit.
     pub fn enter(&mut self, key: Key) -> u8 {
         let (set, print) = self.ghost(key);
-        let known = set.iter_mut().find(|ghost| **ghost == print);
-        known.map_or(0, |ghost| {
-            *ghost = 0;
+        let known = set.iter().position(|ghost| *ghost == print);
+        known.map_or(0, |at| {
+            // Free slots stay at the end: the next ghost takes one, and drops none.
+            set[at..].rotate_left(1);
+            set[GHOSTS_PER_SET - 1] = 0;
             USES_TO_MOVE_ON
         })
     }
