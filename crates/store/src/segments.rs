@@ -204,3 +204,66 @@ impl Segments {
         of_turn.or_else(|| self.closed().next()).map(|segment| segment.id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Closed segments of these kinds and bytes, numbered from 1.
+    fn closed(segments: &[(Kind, u64)]) -> Segments {
+        let mut all = Segments::new(true);
+        for (id, (kind, bytes)) in (1..).zip(segments) {
+            all.recovered(SegmentId(id), *kind, *bytes).unwrap();
+        }
+        all
+    }
+
+    /// Yang et al., section 4.1: the small queue gets 10 % of the room, the main queue the rest.
+    #[test]
+    fn the_small_queue_is_reclaimed_while_it_has_more_than_a_tenth() {
+        use Kind::{Fresh, Kept, Probation};
+        for (segments, first) in [
+            (&[(Kept, 900), (Fresh, 100)][..], 1),
+            (&[(Kept, 899), (Fresh, 100)], 2),
+            (&[(Kept, 450), (Kept, 449), (Fresh, 50), (Fresh, 50)], 3),
+            (&[(Kept, 899), (Probation, 100)], 2),
+            (&[(Kept, 900), (Probation, 100)], 1),
+            (&[(Fresh, 500), (Kept, 100), (Probation, 500)], 3),
+            (&[(Fresh, 500), (Kept, 900), (Probation, 100)], 1),
+        ] {
+            assert_eq!(closed(segments).first_in(), Some(SegmentId(first)), "{segments:?}");
+        }
+        assert_eq!(closed(&[]).first_in(), None);
+    }
+
+    #[test]
+    fn a_segment_that_is_being_written_to_is_not_reclaimed() {
+        let mut segments = Segments::new(false);
+        segments.head(SegmentId(1), Kind::Fresh);
+        segments.head(SegmentId(2), Kind::Kept);
+        assert_eq!((segments.first_in(), segments.coldest(0)), (None, None));
+        segments.head(SegmentId(3), Kind::Kept);
+        assert_eq!(segments.first_in(), Some(SegmentId(2)), "the small queue has no closed one");
+        segments.head(SegmentId(4), Kind::Fresh);
+        assert_eq!(segments.first_in(), Some(SegmentId(1)));
+    }
+
+    /// What is younger than the cold epoch survives.
+    #[test]
+    fn the_segment_with_the_smallest_share_of_survivors_is_the_coldest() {
+        use Kind::{Fresh, Kept, Probation};
+        let mut segments = closed(&[(Fresh, 1000), (Kept, 2000), (Probation, 1000), (Kept, 2000)]);
+        let mut add = |row, life, bytes| segments.at_mut(row).unwrap().add(life, bytes);
+        add(0, 5, 500);
+        add(1, 6, 500);
+        add(2, 6, 250);
+        add(3, 6, 502);
+        assert_eq!(segments.coldest(5), Some(SegmentId(1)));
+        assert_eq!(segments.coldest(4), Some(SegmentId(3)), "of equal ones that on probation");
+        segments.remove(SegmentId(3));
+        assert_eq!(segments.coldest(4), Some(SegmentId(2)));
+        assert_eq!(segments.coldest(6), Some(SegmentId(1)), "of equal ones the oldest");
+        segments.at_mut(0).unwrap().subtract(5, 500);
+        assert_eq!(segments.coldest(4), Some(SegmentId(1)));
+    }
+}

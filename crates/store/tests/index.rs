@@ -326,3 +326,34 @@ fn what_is_kept_survives_every_reclaiming_and_room_is_made_all_the_same() {
         assert!(left < kept / 10, "{policy:?}: {left}");
     }
 }
+
+/// Inserts units, named by numbers, into a segment.
+fn fill(index: &mut Index, segment: u32, names: std::ops::Range<u64>) -> Vec<store::Entry> {
+    let offsets = (0..).map(|at| 32 + at * store::unit_disk_bytes(LENGTH));
+    let provenance = Provenance::Own;
+    let entry =
+        |(name, offset)| store::Entry { id: name_number(name), length: LENGTH, offset, provenance };
+    let entries: Vec<_> = names.zip(offsets).map(entry).collect();
+    for it in &entries {
+        let at = Location { segment: SegmentId(segment), offset: it.offset };
+        index.insert(&it.id, at, LENGTH, provenance);
+    }
+    entries
+}
+
+/// S3-FIFO (Yang et al., algorithm 1): `evictS` adds to the ghost queue, `evictM` does not.
+#[test]
+fn a_unit_evicted_from_the_small_queue_leaves_a_ghost_and_one_from_the_main_queue_none() {
+    let mut index = Index::new(64 << 20, Policy::S3Fifo);
+    let first = fill(&mut index, 1, 0..3);
+    assert_eq!(index.judge(SegmentId(1), &first), []);
+    let again = fill(&mut index, 2, 0..4);
+    let kept = index.judge(SegmentId(2), &again);
+    assert_eq!(kept, again[..3], "the fourth has no ghost");
+    let to = |it: &store::Entry| Location { segment: SegmentId(3), offset: it.offset };
+    let moved: Vec<_> = kept.iter().map(|it| (it.id, LENGTH, to(it))).collect();
+    index.moved(SegmentId(2), &moved);
+    assert_eq!(index.judge(SegmentId(3), &kept), []);
+    let after = fill(&mut index, 4, 0..3);
+    assert_eq!(index.judge(SegmentId(4), &after), []);
+}
