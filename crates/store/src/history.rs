@@ -367,3 +367,31 @@ fn fitting(units: &[(Mark, Bytes)], room: u32) -> usize {
 fn record_bytes(bytes: &Bytes) -> u64 {
     u64::from(RECORD_HEADER) + bytes.len() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Memory;
+
+    /// A reader that looked a unit up before may find other bytes in its place.
+    #[test]
+    fn what_is_replaced_after_a_reset_or_a_truncation_is_not_taken_for_damage() {
+        let units = vec![(Mark::default(), Bytes::from_static(b"unit")); 1100];
+        let changes: [fn(&mut History); 2] = [
+            |history| history.reset([2; 16], 0).unwrap(),
+            // The newest block is removed, and the one before it stays as it is.
+            |history| history.truncate(u64::from(BLOCK_UNITS)).unwrap(),
+        ];
+        for change in changes {
+            let options = HistoryOptions { budget_bytes: 1 << 30, key: None };
+            let (mut history, reader, _) =
+                History::open(Arc::new(Memory::new()), options, [1; 16]).unwrap();
+            history.append(0, &units).unwrap();
+            let run = reader.shared.lock().run(1050, 1060).unwrap();
+            change(&mut history);
+            history.append(history.state().end, &units).unwrap();
+            reader.shared.lock().lose(&run);
+            assert_eq!(reader.read(1050, 10).unwrap().map(|it| it.len()), Some(10));
+        }
+    }
+}

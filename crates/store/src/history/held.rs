@@ -226,3 +226,95 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{Files, Memory};
+
+    /// Block 5 with all its records from slot 1020 on, block 6 with as many as are given; each record has 10 bytes.
+    fn held(records: u32) -> Held {
+        let mut old = Block::empty(5, BLOCK_UNITS - 4);
+        (0..4).for_each(|_| old.push(10));
+        old.has_footer = true;
+        let mut new = Block::empty(6, 0);
+        (0..records).for_each(|_| new.push(10));
+        Held::new(1, [7; 16], VecDeque::from([old, new]))
+    }
+
+    /// The first position of block 6.
+    const START: u64 = 6 * BLOCK_UNITS as u64;
+
+    fn lost(held: &Held) -> Vec<u64> {
+        held.blocks.iter().filter(|it| it.is_lost).map(|it| it.number).collect()
+    }
+
+    #[test]
+    fn damage_marks_the_block_of_its_run_alone() {
+        for (position, number) in [(START - 1, 5), (START, 6)] {
+            let mut held = held(3);
+            let run = held.run(position, u64::MAX).unwrap();
+            assert!(!run.is_lost);
+            held.lose(&run);
+            assert_eq!(lost(&held), [number]);
+            assert!(held.run(position, u64::MAX).unwrap().is_lost);
+        }
+    }
+
+    /// A reader may find that bytes do not match because the writer has since put others in their place.
+    #[test]
+    fn what_was_overwritten_since_it_was_looked_up_is_no_damage() {
+        let mut held = held(3);
+        let run = held.run(START + 1, START + 3).unwrap();
+        assert!(held.shorten(START + 1));
+        held.newest_mut().push(20);
+        held.lose(&run);
+        assert_eq!(lost(&held), []);
+        let run = held.run(START + 1, START + 2).unwrap();
+        held.lose(&run);
+        assert_eq!(lost(&held), [6], "what was looked up since may be damaged");
+    }
+
+    #[test]
+    fn only_what_takes_units_away_is_a_change() {
+        let mut held = held(3);
+        assert!(!held.shorten(START + 3) && !held.shorten(START + 4));
+        assert_eq!((held.changes, held.state().end), (0, START + 3));
+        assert!(held.shorten(START + 2));
+        assert_eq!((held.changes, held.state().end), (1, START + 2));
+    }
+
+    /// In the file: a header of 60 bytes, records of 64 + 10, and if the block is full the records' headers again.
+    #[test]
+    fn a_run_ends_with_its_block_and_begins_with_a_record_that_is_held() {
+        let held = held(3);
+        assert_eq!(held.state(), HistoryState { epoch: [7; 16], first: START - 4, end: START + 3 });
+        assert!(held.run(START - 5, START).is_none() && held.run(0, START).is_none());
+        assert!(held.run(START + 3, START + 9).is_none() && held.run(START, START).is_none());
+        assert!(held.run(START + u64::from(BLOCK_UNITS), u64::MAX).is_none());
+        let run = held.run(START - 3, START + 2).unwrap();
+        assert_eq!((run.block.number, run.first, run.end()), (5, START - 3, START));
+        assert_eq!((&run.offsets[..], run.bytes()), (&[134, 208, 282, 356][..], 3 * 74));
+        assert_eq!(run.footer_offset, Some(356 + 64));
+        let run = held.run(START + 2, u64::MAX).unwrap();
+        assert_eq!((run.first, run.end(), run.footer_offset), (START + 2, START + 3, None));
+        assert_eq!((held.blocks[0].room(), held.newest().room()), (0, 1021));
+    }
+
+    #[test]
+    fn the_file_that_was_read_longest_ago_is_closed_for_the_seventeenth() {
+        let file = Memory::new().create("file").unwrap();
+        let mut held = held(0);
+        let add = |held: &mut Held, number: u64| held.add(number, file.clone());
+        (0..16).for_each(|number| add(&mut held, number));
+        assert!(held.opened(0).is_some() && held.opened(16).is_none());
+        add(&mut held, 16);
+        let open: Vec<_> = (0..17).filter(|number| held.opened(*number).is_some()).collect();
+        assert_eq!(open, (0..17).filter(|number| *number != 1).collect::<Vec<_>>());
+        held.close(16);
+        assert!(held.opened(16).is_none() && held.opened(15).is_some());
+        add(&mut held, 17);
+        add(&mut held, 17);
+        assert!(held.opened(0).is_some(), "there was room for one more");
+    }
+}
