@@ -106,6 +106,19 @@ impl Middle {
         self.drain();
     }
 
+    /// How many round trips of the data were measured.
+    fn round_trips(&self) -> u32 {
+        let slot = self.engine.table.find((end(0), end(9))).unwrap();
+        self.engine.table.get(slot).rtt.samples()
+    }
+
+    /// The numbers of the data from this router that is cached.
+    fn cached(&self, from: usize) -> Vec<u32> {
+        let slot = self.engine.table.find((end(from), end(9))).unwrap();
+        let cache = &self.engine.table.get(slot).cache;
+        cache.iter().map(|it| it.seq.wrapping_sub(ISS) / MSS).collect()
+    }
+
     /// What left since the last call.
     fn took(&mut self) -> Vec<(Plain, usize)> {
         std::mem::take(&mut self.left)
@@ -469,6 +482,76 @@ fn the_flow_with_most_data_gives_way() {
     assert_eq!(it.engine.counters().cached, cached, "both have their share");
 }
 
+/// Number `n` of the data of router 1.
+fn other(n: u32) -> Plain {
+    packet(end(1), end(9), segment(ISS.wrapping_add(n * MSS), MSS, 77))
+}
+
+/// The losses of the oldest packets will be known first.
+#[test]
+fn the_newest_packet_of_the_largest_flow_leaves_the_cache_unless_one_was_heard() {
+    let mut it = Middle::new(Config { cache_bytes: 5 * 1040, ..Config::default() });
+    it.pass(0..5);
+    assert_eq!(it.cached(0), [0, 1, 2, 3, 4], "what fits exactly has room");
+    assert!(it.forward(other(0)));
+    assert_eq!((it.cached(0), it.cached(1)), (vec![0, 1, 2, 3], vec![0]));
+    it.overhear(data(0), 3);
+    it.overhear(data(1), 3);
+    assert!(it.forward(other(1)));
+    assert_eq!((it.cached(0), it.cached(1)), (vec![1, 2, 3], vec![0, 1]));
+    // Now both are equal once it is in, and its own flow has none to give.
+    assert!(it.forward(other(2)));
+    assert_eq!((it.cached(0), it.cached(1)), (vec![1, 2, 3], vec![0, 1]));
+    it.pass([4]);
+    assert_eq!(it.cached(0), [2, 3, 4], "the heard one makes room, also in its own flow");
+    assert_eq!(it.engine.counters().evicted_budget, 3);
+}
+
+#[test]
+fn a_packet_that_exceeds_the_budget_evicts_no_other() {
+    let mut it = Middle::new(Config { cache_bytes: 1040, ..Config::default() });
+    it.pass([0]);
+    it.overhear(data(0), 3);
+    assert!(it.forward(with(data(1), |tcp| tcp.payload = MSS + 1)));
+    assert_eq!(it.cached(0), [0]);
+}
+
+/// RFC 6298, section 3 (Karn): of two copies it is not known which one was acknowledged. What came after it had to wait
+/// for it.
+#[test]
+fn only_what_passed_once_measures_a_round_trip() {
+    type Act = fn(&mut Middle);
+    let acts: [(Act, u32); 5] = [
+        (|it| it.pass([0, 1]), 1),
+        // Its sender, or a router before this one, sends it again.
+        (|it| it.pass([0, 1, 1]), 0),
+        (|it| it.pass([0, 0, 1]), 0),
+        // So does this router.
+        (
+            |it| {
+                it.pass([0, 1]);
+                it.verdict(data(1), 3, Outcome::GivenUp);
+                it.verdict(data(1), 3, Outcome::Acked);
+            },
+            0,
+        ),
+        (
+            |it| {
+                it.pass([0]);
+                assert!(it.forward(data(1)), "the MAC still has it");
+            },
+            0,
+        ),
+    ];
+    for (number, (act, samples)) in acts.into_iter().enumerate() {
+        let mut it = Middle::new(Config::default());
+        act(&mut it);
+        it.wait(30);
+        assert!(it.forward(ack(2)));
+        assert_eq!(it.round_trips(), samples, "act {number}");
+    }
+}
+
 #[test]
 fn a_full_queue_is_the_senders_concern() {
     for (config, bytes) in [(Config::default(), 1040), (Config::inpcm(), 0)] {
@@ -553,6 +636,42 @@ fn a_flow_that_nobody_acknowledges_is_over_soon() {
     let counters = it.engine.counters();
     assert!((3..=8).contains(&counters.resent_timer), "{counters:?}");
     assert_eq!((it.engine.cached_bytes(), it.engine.poll_timeout()), (0, None));
+}
+
+/// Each expiry doubles the timer (RFC 6298, section 5.5), six times here; the next one ends the flow.
+#[test]
+fn the_timer_is_doubled_six_times_and_then_the_flow_is_over() {
+    let mut it = Middle::new(Config { timer: Timer::TcpLike, ..Config::inpcm() });
+    it.pass(0..3);
+    // Number 0 left 4 ms before; no round trip was measured, so that the timer is half a second.
+    it.wait(500 - 4);
+    for doublings in 1..=6 {
+        assert_eq!(it.took(), [(data(0), 3)]);
+        it.verdict(data(0), 3, Outcome::Acked);
+        let due = it.now + Duration::from_millis(500 << doublings);
+        assert_eq!(it.engine.poll_timeout(), Some(due), "{doublings} doublings");
+        it.wait((500 << doublings) - 1);
+        assert_eq!(it.took(), []);
+        it.wait(1);
+    }
+    assert_eq!(it.took(), []);
+    let counters = it.engine.counters();
+    assert_eq!((counters.resent_timer, counters.evicted_hopeless), (6, 3));
+    assert_eq!((it.cached(0), it.engine.poll_timeout()), (vec![], None));
+}
+
+/// The next packet's timer begins when that left, and is not doubled.
+#[test]
+fn a_new_acknowledgement_ends_the_doublings() {
+    let mut it = Middle::new(Config { timer: Timer::TcpLike, ..Config::default() });
+    it.pass(0..2);
+    let left = it.now;
+    it.wait(498);
+    assert_eq!(it.took(), [(data(0), 3)]);
+    it.verdict(data(0), 3, Outcome::Acked);
+    assert!(it.forward(ack(1)));
+    it.verdict(ack(1), 1, Outcome::Acked);
+    assert_eq!(it.engine.poll_timeout(), Some(left + Duration::from_millis(500)));
 }
 
 #[test]
