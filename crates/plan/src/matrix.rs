@@ -81,4 +81,20 @@ mod tests {
         assert_eq!(matrix.local(0), [1, 2]);
         assert_eq!(Matrix::two_hop(&grid(6, 6), 0.5).densest().map(|it| it.0), Some(22));
     }
+
+    /// A link is within range of those that it disturbs and of those that disturb it.
+    #[test]
+    fn of_links_with_equally_many_in_range_the_first_is_the_densest() {
+        let mut matrix = Matrix::new(5);
+        assert_eq!(matrix.densest(), Some((0, 0)));
+        matrix.set(2, 4, 0.9);
+        matrix.set(3, 2, 0.9);
+        matrix.set(1, 3, 0.0);
+        assert_eq!(
+            [1, 2, 3, 4].map(|link| matrix.local(link)),
+            [vec![3], vec![3, 4], vec![1, 2], vec![2]]
+        );
+        assert_eq!(matrix.densest(), Some((2, 2)));
+        assert_eq!(Matrix::new(0).densest(), None);
+    }
 }

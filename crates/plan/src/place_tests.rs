@@ -136,6 +136,27 @@ fn a_large_grid_is_planned_by_hops() {
     is_sound(&mesh, &plan);
 }
 
+/// Links that have no router in common; the first is disturbed by each other one, which it disturbs not.
+fn disturbed_by(others: usize) -> (Mesh, Matrix) {
+    let names = (0..2 * others + 2).map(|it| it.to_string()).collect();
+    let mesh = Mesh::new(names, (0..=others).map(|link| (2 * link, 2 * link + 1)), []);
+    let mut matrix = Matrix::new(others + 1);
+    (1..=others).for_each(|other| matrix.set(0, other, 0.5));
+    (mesh, matrix)
+}
+
+/// Algorithm 1 tries each subset of the links within range (WINE, section 3.2), here 2¹⁶ and not more.
+#[test]
+fn sixteen_links_within_range_are_planned_exactly_and_seventeen_by_hops() {
+    let (mesh, matrix) = disturbed_by(16);
+    let plan = place(&mesh, &matrix);
+    assert_eq!(plan.method, Method::Exact);
+    // Links without a common router cannot share an area.
+    assert_eq!((plan.areas.len(), plan.least), (17, vec![libm::exp2(-16.0)]));
+    let (mesh, matrix) = disturbed_by(17);
+    assert_eq!(place(&mesh, &matrix).method, Method::TwoHop { link: 0, local: 17 });
+}
+
 /// Areas are a partition into connected sets, and a path from one into another crosses an interlay node.
 #[track_caller]
 fn is_sound(mesh: &Mesh, plan: &Plan) {
