@@ -317,3 +317,39 @@ fn has_dsack(tcp: &Tcp) -> bool {
     let inside = blocks.get(1).is_some_and(|it| !before(first, it.0) && !before(it.1, after));
     before(first, tcp.ack) || inside
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Flags, Sack};
+
+    /// RFC 2883, section 4: the first block repeats what is below the acknowledgement, or is part of the second block.
+    #[test]
+    fn a_first_block_below_the_acknowledgement_or_inside_the_second_reports_a_repetition() {
+        let blocks: [(&[(u32, u32)], bool); 8] = [
+            (&[], false),
+            (&[(100, 200)], false),
+            (&[(99, 100)], true),
+            (&[(50, 60), (300, 400)], true),
+            (&[(200, 300), (200, 300)], true),
+            (&[(210, 290), (200, 300)], true),
+            (&[(199, 300), (200, 300)], false),
+            (&[(200, 301), (200, 300)], false),
+        ];
+        for (blocks, is_repetition) in blocks {
+            let mut sack = Sack::default();
+            blocks.iter().for_each(|it| sack.push(*it));
+            let tcp = Tcp {
+                seq: 0,
+                ack: 100,
+                payload: 0,
+                flags: Flags::ACK,
+                window: 0,
+                sack,
+                stamps: None,
+                has_other_options: false,
+            };
+            assert_eq!(has_dsack(&tcp), is_repetition, "{blocks:?}");
+        }
+    }
+}

@@ -154,3 +154,95 @@ impl<P> Cache<P> {
         count as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// Sequence numbers wrap within the tests.
+    const BASE: u32 = u32::MAX - 99;
+
+    fn entry(seq: u32, end: u32) -> Entry<()> {
+        Entry {
+            seq: BASE.wrapping_add(seq),
+            end: BASE.wrapping_add(end),
+            bytes: end - seq,
+            packet: (),
+            to: Ipv4Addr::LOCALHOST.into(),
+            waiting: 0,
+            at: Instant::ZERO,
+            order: 0,
+            is_heard: false,
+            resends: 0,
+            given_up: 0,
+            is_suspect: false,
+            is_doubted: false,
+            is_repeated: false,
+        }
+    }
+
+    /// These packets, inserted in this order.
+    fn cache(packets: &[(u32, u32)]) -> Cache<()> {
+        let mut cache = Cache::default();
+        packets.iter().for_each(|(seq, end)| assert_eq!(cache.insert(entry(*seq, *end)), 0));
+        cache
+    }
+
+    fn held(cache: &Cache<()>) -> Vec<(u32, u32)> {
+        let from = |number: u32| number.wrapping_sub(BASE);
+        cache.iter().map(|it| (from(it.seq), from(it.end))).collect()
+    }
+
+    #[test]
+    fn a_packet_is_found_by_both_its_ends() {
+        let cache = cache(&[(150, 200), (0, 50), (50, 160), (50, 150)]);
+        let find = |seq, end| cache.find(BASE.wrapping_add(seq), BASE.wrapping_add(end));
+        let places: Vec<_> =
+            held(&cache).into_iter().map(|(seq, end)| find(seq, end).unwrap()).collect();
+        assert_eq!(places, [0, 1, 2, 3]);
+        assert_eq!(held(&cache)[0], (0, 50));
+        assert_eq!([find(0, 51), find(1, 50), find(200, 250)], [None; 3]);
+    }
+
+    #[test]
+    fn the_first_packet_that_holds_a_number_is_its_holder() {
+        let cache = cache(&[(10, 50), (50, 150), (100, 200)]);
+        let holder = |seq| cache.holder(BASE.wrapping_add(seq));
+        assert_eq!([9, 200, 201].map(holder), [None; 3]);
+        assert_eq!([10, 49].map(holder), [Some(0); 2]);
+        assert_eq!([50, 100, 149].map(holder), [Some(1); 3]);
+        assert_eq!([150, 199].map(holder), [Some(2); 2]);
+    }
+
+    #[test]
+    fn packets_that_a_new_one_covers_leave() {
+        let mut cache = cache(&[(0, 50), (50, 100), (100, 150), (150, 200)]);
+        assert_eq!(cache.insert(entry(50, 150)), 2);
+        assert_eq!(held(&cache), [(0, 50), (50, 150), (150, 200)]);
+        assert_eq!((cache.bytes(), cache.len()), (200, 3));
+        assert_eq!(cache.insert(entry(60, 150)), 0, "it is covered, and covers none");
+    }
+
+    #[test]
+    fn packets_between_two_numbers_leave_whole_and_are_shown() {
+        let mut cache = cache(&[(0, 50), (50, 100), (100, 150), (150, 200)]);
+        let mut shown = Vec::new();
+        let (first, after) = (BASE.wrapping_add(1), BASE.wrapping_add(199));
+        let count = cache.remove_within(first, after, |it| shown.push(it.seq.wrapping_sub(BASE)));
+        assert_eq!((count, shown), (2, vec![50, 100]));
+        assert_eq!((held(&cache), cache.bytes()), (vec![(0, 50), (150, 200)], 100));
+    }
+
+    #[test]
+    fn an_acknowledged_packet_is_one_that_ends_there_or_before() {
+        let mut cache = cache(&[(0, 50), (50, 150)]);
+        let mut pop = |ack| cache.pop_acked(BASE.wrapping_add(ack)).is_some();
+        assert_eq!(
+            [49, 50, 51, 149, 150, 151].map(&mut pop),
+            [false, true, false, false, true, false]
+        );
+        assert_eq!((cache.len(), cache.bytes(), cache.clear()), (0, 0, 0));
+    }
+}

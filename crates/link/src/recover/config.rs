@@ -116,3 +116,20 @@ impl Default for Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// InPCM: β is 1.5 (section 3.6.1), ELDD (3.5), notices that evict (3.7), Link-RED (3.9). What the MAC or neighbours
+    /// tell is ours.
+    #[test]
+    fn the_papers_recovery_has_the_papers_settings() {
+        let config = Config::inpcm();
+        assert_eq!(config.timer, Timer::Esrto { beta: Beta::Fixed(1.5) });
+        assert!(config.eldd && config.suppress && config.notify && config.link_red.is_some());
+        assert_eq!(config.on_notice, OnNotice::Evict);
+        assert!(!config.mac_trigger && !config.overheard_loss);
+        assert_eq!((config.cache_bytes, config.flows_max), (1_048_576, 256));
+    }
+}

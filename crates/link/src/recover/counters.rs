@@ -69,3 +69,29 @@ impl Counters {
             + self.evicted_hopeless
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_take_each_of_their_causes_once_and_no_other() {
+        let counters = Counters {
+            resent_given_up: 1,
+            resent_overheard: 2,
+            resent_unheard: 4,
+            resent_duplicates: 8,
+            resent_timer: 16,
+            acks_resent: 1 << 20,
+            acks_answered: 1 << 21,
+            evicted_acked: 32,
+            evicted_eldd: 64,
+            evicted_budget: 128,
+            evicted_other: 256,
+            evicted_hopeless: 512,
+            flows_evicted: 1 << 22,
+            ..Counters::default()
+        };
+        assert_eq!((counters.data_resent(), counters.evicted()), (31, 31 << 5));
+    }
+}

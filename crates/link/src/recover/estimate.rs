@@ -171,4 +171,61 @@ mod tests {
         line.sample(2, 0.0);
         assert_eq!(line.at(200), 0.0);
     }
+
+    /// RFC 6298, section 2, by hand: R is 100, 180 and 30 ms.
+    #[test]
+    fn estimates_follow_the_rfc() {
+        let ms = Duration::from_millis;
+        let is =
+            |value: f64, ms: f64| assert!((value * 1e3 - ms).abs() < 1e-6, "{value} s, {ms} ms");
+        let mut it = Estimate::default();
+        assert_eq!((it.samples(), it.smoothed()), (0, None));
+        it.sample(ms(100));
+        is(it.timeout().as_secs_f64(), 100.0 + 4.0 * 50.0);
+        is(it.standard_deviation(), 50.0);
+        it.sample(ms(180));
+        is(it.smoothed().unwrap().as_secs_f64(), 110.0);
+        is(it.timeout().as_secs_f64(), 110.0 + 4.0 * 57.5);
+        is(it.standard_deviation(), (2500.0_f64 + 3900.0 / 8.0).sqrt());
+        it.sample(ms(30));
+        assert_eq!(it.samples(), 3);
+        is(it.smoothed().unwrap().as_secs_f64(), 100.0);
+        is(it.timeout().as_secs_f64(), 100.0 + 4.0 * 63.125);
+        is(it.timeout_after(0.02).as_secs_f64(), 120.0);
+    }
+
+    #[test]
+    fn a_multiple_makes_the_timeout_that_it_was_asked_for() {
+        let mut it = Estimate::default();
+        it.sample(Duration::from_millis(100));
+        assert!((it.multiple(0.2, 0.05) - 2.0).abs() < 1e-9);
+        assert!((it.multiple(0.05, 0.05) + 1.0).abs() < 1e-9);
+        assert_eq!([0.0, -0.05].map(|deviation| it.multiple(0.2, deviation)), [0.0; 2]);
+    }
+
+    /// By hand: through (1, 1), (2, 3) and (3, 2), of which the means are 2, the line of least squares is 1 + x / 2.
+    #[test]
+    fn the_line_is_that_of_least_squares() {
+        let mut line = Line::new();
+        line.sample(1, 1.0);
+        line.sample(2, 3.0);
+        line.sample(3, 2.0);
+        for (hops, deviation) in [(1, 1.5), (2, 2.0), (10, 6.0)] {
+            assert!((line.at(hops) - deviation).abs() < 1e-9, "{hops}");
+        }
+        assert_eq!(line.at(0), line.at(1));
+    }
+
+    #[test]
+    fn each_point_moves_by_an_eighth_and_the_farthest_are_one() {
+        let mut line = Line::new();
+        line.sample(1, 0.008);
+        line.sample(0, 0.016);
+        line.sample(32, 0.1);
+        line.sample(33, 0.1);
+        line.sample(255, 0.9);
+        let points: Vec<_> = line.points().collect();
+        let [(1, near), (32, far)] = points[..] else { panic!("{points:?}") };
+        assert!((near - 0.009).abs() < 1e-9 && (far - 0.2).abs() < 1e-9);
+    }
 }

@@ -189,3 +189,110 @@ pub(super) fn sample_of(now: Instant, since: Instant) -> Option<std::time::Durat
     let time = now.since(since);
     (time < std::time::Duration::from_secs(1)).then_some(time)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn flow() -> Flow<()> {
+        let end = |number| (Ipv4Addr::new(10, 0, 0, number), 80).into();
+        Flow::new((end(1), end(2)))
+    }
+
+    #[test]
+    fn data_a_window_away_from_the_flow_is_a_stray() {
+        for base in [5000, u32::MAX - 5] {
+            let seen = |seq: u32, end: u32, una: Option<u32>| {
+                let mut flow = flow();
+                assert_eq!(flow.saw(base.wrapping_sub(100), base), Seen::Ours);
+                flow.una = una;
+                (flow.saw(base.wrapping_add(seq), base.wrapping_add(end)), flow.sent)
+            };
+            let (far, back) = (WINDOW_MAX, WINDOW_MAX.wrapping_neg());
+            let same = Some(base);
+            assert_eq!(
+                seen(far - 2, far - 1, None),
+                (Seen::Ours, Some(base.wrapping_add(far - 1)))
+            );
+            assert_eq!(seen(far - 1, far, None), (Seen::Stray, same));
+            assert_eq!(seen(back.wrapping_add(1), back.wrapping_add(2), None), (Seen::Ours, same));
+            assert_eq!(seen(back, back.wrapping_add(2), None), (Seen::Stray, same));
+            let una = Some(base.wrapping_sub(50));
+            assert_eq!(seen(far - 51, far - 1, una).0, Seen::Ours);
+            assert_eq!(seen(far - 50, far - 1, una).0, Seen::Stray);
+        }
+    }
+
+    #[test]
+    fn the_eighth_stray_in_a_row_is_of_another_flow() {
+        let mut flow = flow();
+        flow.saw(0, 100);
+        let stray = |flow: &mut Flow<()>| flow.saw(1 << 30, (1 << 30) + 100);
+        assert!((0..7).all(|_| stray(&mut flow) == Seen::Stray));
+        assert_eq!(flow.saw(50, 99), Seen::Ours);
+        assert_eq!(flow.sent, Some(100), "older data changes nothing");
+        assert!((0..7).all(|_| stray(&mut flow) == Seen::Stray));
+        assert!((0..300).all(|_| stray(&mut flow) == Seen::Another));
+    }
+
+    #[test]
+    fn an_old_number_is_believed_the_fourth_time_in_a_row_and_the_32nd_of_any_kind() {
+        let mut it = flow();
+        assert!((0..3).all(|_| it.contradict(7)));
+        assert!((0..3).all(|_| it.contradict(8)));
+        assert!(!it.contradict(8));
+        let mut it = flow();
+        let believed: Vec<_> = (0..40).map(|number| !it.contradict(number)).collect();
+        assert_eq!(believed.iter().position(|it| *it), Some(31));
+    }
+
+    #[test]
+    fn the_receiver_has_what_ends_at_its_number() {
+        let mut flow = flow();
+        assert!(!flow.has_acked(0));
+        flow.una = Some(100);
+        assert_eq!([99, 100, 101].map(|end| flow.has_acked(end)), [true, true, false]);
+    }
+
+    #[test]
+    fn a_flow_that_begins_anew_knows_its_ends_alone() {
+        let mut it = flow();
+        it.saw(0, 100);
+        (it.counted, it.una, it.backoff) = (7, Some(50), 3);
+        let key = (it.key.1, it.key.0);
+        it.begin(key);
+        assert_eq!((it.key, it.counted, it.sent, it.una, it.backoff), (key, 7, None, None, 0));
+    }
+
+    /// RFC 9293, section 3.4: SYN and FIN take a number each.
+    #[test]
+    fn a_segment_takes_numbers_for_its_bytes_and_for_syn_and_fin() {
+        let mut tcp = Tcp {
+            seq: 0,
+            ack: 0,
+            payload: 10,
+            flags: Flags::ACK,
+            window: 0,
+            sack: crate::Sack::default(),
+            stamps: None,
+            has_other_options: false,
+        };
+        assert_eq!(length(&tcp), 10);
+        tcp.flags = Flags::SYN;
+        assert_eq!(length(&tcp), 11);
+        tcp.flags = Flags::SYN | Flags::FIN;
+        assert_eq!(length(&tcp), 12);
+    }
+
+    #[test]
+    fn a_second_is_no_sample() {
+        let since = Instant::from_nanos(5);
+        let after = |time| sample_of(since + time, since);
+        let second = Duration::from_secs(1);
+        let less = second - Duration::from_nanos(1);
+        assert_eq!((after(less), after(second)), (Some(less), None));
+    }
+}

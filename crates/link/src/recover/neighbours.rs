@@ -126,4 +126,32 @@ mod tests {
         (0..1000).for_each(|number| it.missed(address(number)));
         assert_eq!(it.known.len(), NEIGHBOURS_MAX);
     }
+
+    /// The share begins at 0.5 and loses a sixteenth with each wrong one: (15/16)⁷ · 0.5 ≈ 0.318, (15/16)⁸ · 0.5 ≈ 0.298,
+    /// (15/16)¹⁴ · 0.5 ≈ 0.203, (15/16)¹⁵ · 0.5 ≈ 0.190.
+    #[test]
+    fn eight_wrong_first_suspicions_are_too_many_and_fifteen_of_a_second_loss() {
+        for (resends, most) in [(0, 7), (1, 14), (3, 14)] {
+            let mut it = Neighbours::default();
+            for wrong in 0..20 {
+                assert_eq!(it.suspects(address(1), resends), wrong <= most, "{resends} {wrong}");
+                it.judge(address(1), resends, false);
+            }
+        }
+    }
+
+    #[test]
+    fn beyond_the_limit_the_neighbour_known_longest_is_forgotten() {
+        let mut it = Neighbours::default();
+        for number in 0..NEIGHBOURS_MAX as u32 {
+            (0..GIVEN_UP_MAX).for_each(|_| it.missed(address(number)));
+        }
+        assert!(it.is_gone(address(0)));
+        for number in 0..3 {
+            it.missed(address(1000 + number));
+            let gone: Vec<_> = (0..64).filter(|number| it.is_gone(address(*number))).collect();
+            assert!(gone.into_iter().eq(number + 1..64));
+        }
+        assert!(!it.is_gone(address(1000)), "once is not often");
+    }
 }

@@ -72,4 +72,40 @@ mod tests {
         (0..99).for_each(|_| red.sent(9));
         assert!(red.drops(&config));
     }
+
+    /// The first numbers of SplitMix64 with seed 0, as its authors give them.
+    #[test]
+    fn chance_is_splitmix64() {
+        let mut red = Red::new(0);
+        for number in [0xe220_a839_7b1d_cdaf_u64, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f] {
+            assert_eq!(red.draw(), (number >> 11) as f64 / 2_f64.powi(53));
+        }
+    }
+
+    #[test]
+    fn each_packet_moves_the_average_by_an_eighth() {
+        let mut red = Red::new(0);
+        assert_eq!(red.tries(), 1.0);
+        red.sent(0);
+        red.sent(1);
+        assert_eq!(red.tries(), 1.0);
+        red.sent(3);
+        assert_eq!(red.tries(), 1.25);
+        red.sent(3);
+        assert_eq!(red.tries(), 1.25 + 1.75 / 8.0);
+        red.sent(1);
+        assert_eq!(red.tries(), 1.0 + 0.46875 * 7.0 / 8.0);
+    }
+
+    /// Fu et al. 2005, section 5: the probability is the average's place between the thresholds.
+    #[test]
+    fn the_probability_grows_between_the_thresholds() {
+        for (max, dropped) in [(3.0, 9_700..=10_000), (5.0, 4_800..=5_200), (9.0, 2_300..=2_700)] {
+            let config = LinkRed { min: 1.0, max, probability_max: 1.0 };
+            let mut red = Red::new(7);
+            (0..500).for_each(|_| red.sent(4));
+            let count = (0..10_000).filter(|_| red.drops(&config)).count();
+            assert!(dropped.contains(&count), "{max}: {count}");
+        }
+    }
 }

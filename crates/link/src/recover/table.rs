@@ -90,3 +90,37 @@ impl<P> Table<P> {
         (0..self.flows.len()).max_by_key(share).unwrap_or(slot)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn key(number: u16) -> Key {
+        ((Ipv4Addr::LOCALHOST, number).into(), (Ipv4Addr::LOCALHOST, 80).into())
+    }
+
+    #[test]
+    fn the_flow_not_used_for_longest_gives_way() {
+        let mut table = Table::<()>::new(3, 0);
+        let slots = [1, 2, 3].map(|number| table.add(key(number), |_, _| panic!("there is room")));
+        assert_eq!(
+            (table.len(), table.touch(key(1)), table.touch(key(9))),
+            (3, Some(slots[0]), None)
+        );
+        let mut left = None;
+        let slot = table.add(key(4), |slot, flow| left = Some((slot, flow.key)));
+        assert_eq!((left, slot, table.len()), (Some((slots[1], key(2))), slots[1], 3));
+        assert_eq!(
+            [1, 2, 3, 4].map(|number| table.find(key(number)).is_some()),
+            [true, false, true, true]
+        );
+        assert_eq!(table.get(slot).key, key(4));
+    }
+
+    #[test]
+    fn there_is_room_for_both_directions_of_a_connection() {
+        assert_eq!([0, 1, 2, 3].map(|most| Table::<()>::new(most, 0).flows_max()), [2, 2, 2, 3]);
+    }
+}

@@ -1,9 +1,15 @@
 //! Tests of recovery: each rule, chains of routers in virtual time, and hostile input.
 
+mod acks;
+mod bounds;
 mod chain;
+mod copies;
 mod ends;
 mod hostile;
+mod middle;
 mod rules;
+mod timers;
+mod verdicts;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
