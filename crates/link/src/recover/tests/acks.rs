@@ -172,6 +172,20 @@ fn beside_the_receiver_what_left_before_acknowledged_data_is_lost() {
     assert_eq!(it.took(), [(data(3), 9), (ack(3), 1)]);
 }
 
+/// The MAC has said of none of them when it left.
+#[test]
+fn beside_the_receiver_a_packet_without_a_verdict_is_not_passed_over() {
+    for comes in [ack(1), ack_with(1, &[(3, 4)])] {
+        let mut it = Middle::new(Config::default());
+        it.hop = 9;
+        assert!(it.forward(data(1)) && it.forward(data(3)));
+        it.took();
+        it.wait(2000);
+        assert!(it.forward(comes));
+        assert_eq!(it.took(), [(comes, 1)]);
+    }
+}
+
 /// The last acknowledgement that left.
 fn last(it: &Middle) -> Option<u32> {
     it.flow().ack.as_ref().map(|it| it.number)
