@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::{Config, Timer};
 use super::middle::{ISS, Middle, ack, ack_with, at, data, with};
 use super::{Plain, end, packet, segment};
-use crate::{Flags, Header, Outcome};
+use crate::{Flags, Header, Lost, Notice, Outcome};
 
 /// RFC 6298, section 3 (Karn): of two copies it is not known which one was acknowledged. What came after it had to wait
 /// for it.
@@ -170,6 +170,23 @@ fn beside_the_receiver_what_left_before_acknowledged_data_is_lost() {
     assert_eq!(it.took(), [(ack(2), 1)], "number 2 left after number 1");
     assert!(it.forward(ack(3)));
     assert_eq!(it.took(), [(data(3), 9), (ack(3), 1)]);
+}
+
+#[test]
+fn the_hole_is_the_packet_that_the_receiver_waits_for() {
+    let mut it = Middle::new(Config::default());
+    it.pass([0, 2]);
+    assert_eq!(it.flow().hole(), Some(0), "what it has is not known: the first");
+    assert!(it.forward(ack(1)));
+    assert_eq!((it.cached(0), it.flow().hole()), (vec![2], None), "number 1 is not here");
+    it.pass([1]);
+    assert_eq!((it.cached(0), it.flow().hole()), (vec![1, 2], Some(0)));
+    assert!(it.forward(ack(3)));
+    assert_eq!(it.flow().hole(), None);
+    let mut it = Middle::new(Config::default());
+    it.pass([0]);
+    it.engine.notice(it.now, &Notice { from: end(0), to: end(9), lost: Lost::Data(at(1)) });
+    assert_eq!(it.flow().hole(), None, "nothing is cached");
 }
 
 /// The MAC has said of none of them when it left.

@@ -225,6 +225,26 @@ fn only_what_left_before_to_the_same_neighbour_was_passed_over() {
     }
 }
 
+#[test]
+fn a_packet_without_a_verdict_or_of_which_there_are_copies_passes_over_none() {
+    let mut it = Middle::new(Config::default());
+    it.pass([0, 1, 1]);
+    it.overhear(data(1), 3);
+    assert_eq!(it.took(), [], "it may be the first copy, or the second");
+    let mut it = Middle::new(Config::default());
+    for number in [1, 0] {
+        assert!(it.forward(data(number)));
+        it.wait(2000);
+    }
+    it.took();
+    it.overhear(data(1), 3);
+    assert_eq!(it.took(), [], "the MAC has said of neither when it left");
+    let mut it = Middle::new(Config { link_red: None, ..Config::inpcm() });
+    it.pass(0..2);
+    it.overhear(data(1), 3);
+    assert_eq!(it.took(), [], "order is not looked at");
+}
+
 /// Half of the share is what is not known; each judgement moves it by a sixteenth.
 #[test]
 fn a_neighbour_is_judged_by_what_it_forwards_once_it_has_the_copy() {
