@@ -3,7 +3,7 @@
 use super::super::{Config, OnNotice, Timer};
 use super::middle::{ISS, MSS, Middle, ack, ack_with, at, data, with};
 use super::{end, router};
-use crate::{Lost, Notice, Outcome};
+use crate::{Lost, Next, Notice, Outcome};
 
 /// The MAC gets it three times more; then the timer, or other routers, must see to it.
 #[test]
@@ -34,6 +34,24 @@ fn what_another_copy_still_waits_for_is_not_sent_again() {
     assert_eq!(it.took(), []);
     it.verdict(data(0), 3, Outcome::GivenUp);
     assert_eq!(it.took(), [(data(0), 3)]);
+}
+
+/// Its sender must see the loss, but only once no copy is left that may arrive.
+#[test]
+fn a_packet_that_found_the_queue_full_is_given_up_with_its_last_copy() {
+    for overheard_loss in [false, true] {
+        let mut it =
+            Middle::new(Config { overheard_loss, mac_trigger: false, ..Config::default() });
+        it.engine.outgoing(it.now, &data(0).0, data(0), Next { hop: router(3), other: None });
+        it.engine.outgoing(it.now, &data(0).0, data(0), Next { hop: router(3), other: None });
+        it.verdict(data(0), 3, Outcome::QueueFull);
+        let is_heard = |it: &Middle| it.flow().cache.get(0).map(|entry| entry.is_heard);
+        assert_eq!(is_heard(&it), Some(false));
+        it.verdict(data(0), 3, Outcome::QueueFull);
+        // Who overhears keeps it, to absorb what the router before this one may repeat.
+        assert_eq!(is_heard(&it), overheard_loss.then_some(true));
+        assert_eq!(it.engine.counters().evicted_other, u64::from(!overheard_loss));
+    }
 }
 
 /// Eight times by whatever cause; then its sender must see to it.
@@ -79,6 +97,7 @@ fn an_acknowledgement_goes_another_way_if_the_mac_gives_it_up() {
     for hop in [4, 1, 4] {
         it.verdict(ack(1), 1, Outcome::GivenUp);
         assert_eq!(it.took(), [(ack(1), hop)]);
+        assert_eq!(it.flow().ack.as_ref().unwrap().waiting, 1);
     }
     it.verdict(ack(1), 4, Outcome::GivenUp);
     assert_eq!((it.took(), it.engine.counters().acks_resent), (vec![], 3));
