@@ -440,4 +440,18 @@ mod tests {
             assert_eq!(text.parse::<Prefix>(), Err(PrefixError), "{text}");
         }
     }
+
+    #[test]
+    fn a_prefix_covers_the_addresses_that_share_its_bits() {
+        let covers = |prefix: &str, address| prefix.parse::<Prefix>().unwrap().covers(ip(address));
+        assert!(
+            covers("192.0.2.128/25", "192.0.2.128") && !covers("192.0.2.128/25", "192.0.2.127")
+        );
+        assert!(covers("192.0.2.1/32", "192.0.2.1") && !covers("192.0.2.1/32", "192.0.2.0"));
+        let site = "2001:db8:0:8000::/49";
+        assert!(covers(site, "2001:db8:0:ffff::1") && !covers(site, "2001:db8:0:7fff::1"));
+        assert!(covers("2001:db8::1/128", "2001:db8::1") && !covers("2001:db8::1", "2001:db8::"));
+        assert!(!covers("::/0", "192.0.2.1") && !covers("0.0.0.0/0", "2001:db8::1"));
+        assert!("::/128".parse::<Prefix>().is_ok() && "0.0.0.0/32".parse::<Prefix>().is_ok());
+    }
 }

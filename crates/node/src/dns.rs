@@ -92,4 +92,14 @@ mod tests {
         assert_eq!(names.handle_resolved(now, "a.test".into(), Some(vec![])), [ExchangeId(2)]);
         assert!(names.get("a.test", now).is_some_and(|addresses| addresses.is_empty()));
     }
+
+    #[test]
+    fn an_answer_is_used_for_a_minute() {
+        let mut names = DnsCache::new();
+        let address = IpAddr::from([192, 0, 2, 1]);
+        names.handle_resolved(Instant::from_nanos(5), "a.test".into(), Some(vec![address]));
+        let get = |nanos| names.get("a.test", Instant::from_nanos(nanos));
+        assert_eq!(get(5 + 59_999_999_999).as_deref(), Some(&[address][..]));
+        assert_eq!(get(5 + 60_000_000_000), None);
+    }
 }

@@ -134,4 +134,20 @@ mod tests {
         let has = |number| stock.has(&name(number), NOW, |_| true);
         assert!(has(0) && !has(1) && !has(2) && has(3) && has(OBJECTS_MAX + 1));
     }
+
+    #[test]
+    fn evicted_and_stale_objects_are_swept_out_at_most_every_five_seconds() {
+        let mut stock = Stock::default();
+        let [held, gone] = [1, 2].map(|byte| ChunkId([byte; 32]));
+        stock.put(name(3), Some(gone), Date::from_unix(2_000));
+        stock.put(name(2), Some(held), Date::from_unix(1_010));
+        stock.put(name(1), None, Date::from_unix(1_011));
+        let holds = |unit: &ChunkId| *unit == held;
+        assert_eq!(stock.sweep(Date::from_unix(1_009), holds), [name(3)]);
+        assert_eq!(stock.sweep(Date::from_unix(1_010), holds), [name(2)]);
+        assert_eq!(stock.names().collect::<Vec<_>>(), [name(1)]);
+        let may = [0, 4_999_999_999, 5_000_000_000, 9_999_999_999]
+            .map(|nanos| stock.may_sweep(Instant::from_nanos(nanos)));
+        assert_eq!(may, [true, false, true, false]);
+    }
 }

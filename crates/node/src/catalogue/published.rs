@@ -160,4 +160,21 @@ mod tests {
         assert_eq!(read(&[&b"P"[..], &[7; 5 * 48]].concat()), None);
         assert_eq!(read(&crate::Row::default().encode()), None);
     }
+
+    #[test]
+    fn a_full_list_reads_back_and_a_longer_one_does_not() {
+        let secret = [7; 32];
+        let listed = |count: u32| {
+            let names =
+                (0..count).map(|number| Oid(*blake3::hash(&number.to_le_bytes()).as_bytes()));
+            let object = |name| {
+                let (key, since) = (named::key(&name, &secret), Date::from_unix(1000));
+                (name, Object { bytes: 7, since, key, foreign: false, whole: false })
+            };
+            Published { objects: names.map(object).collect() }
+        };
+        let read = |list: &Published| Published::decode(&list.encode(), &secret);
+        assert_eq!(read(&listed(1024)), Some(listed(1024).objects));
+        assert_eq!(read(&listed(1025)), None);
+    }
 }

@@ -350,4 +350,41 @@ mod tests {
             assert!(whole.is_some_and(|it| it.iter().all(|byte| *byte == 1)), "{pieces} pieces");
         }
     }
+
+    /// A unit of which a peer has sent every other byte, this many, from the second byte on.
+    fn in_parts(parts: u32) -> InFlight {
+        let mut in_flight = InFlight::default();
+        in_flight.begin(NAME, FetchId(1), Unit { length: 100, parent_end: false, end: 0 });
+        for part in 0..parts {
+            let arrived = in_flight.arrive(&NAME, 100, 2 * part + 1, vec![1].into());
+            assert!(arrived.is_none());
+        }
+        in_flight
+    }
+
+    #[test]
+    fn missing_bytes_are_wanted_only_if_all_parts_can_be_kept() {
+        // One range is missing before each part, and one behind the last: 15 and 16 are 31 of 32.
+        let want = in_parts(15).want_of(&NAME).expect("it is in flight");
+        assert_eq!(want.missing.len(), 16);
+        assert_eq!((want.missing[1].clone(), want.missing[15].clone()), (2..3, 30..100));
+        // What touches the last part is a part of its own: 16 and 16.
+        let mut in_flight = in_parts(15);
+        assert!(in_flight.arrive(&NAME, 100, 30, vec![1].into()).is_none());
+        assert_eq!(in_flight.want_of(&NAME).expect("it is in flight").missing.len(), 16);
+        assert_eq!(in_parts(16).want_of(&NAME).expect("it is in flight").missing, []);
+    }
+
+    #[test]
+    fn a_peer_sends_a_unit_in_at_most_32_parts() {
+        let mut in_flight = in_parts(33);
+        assert_eq!(in_flight.get_mut(&NAME).map(|flight| flight.parts.len()), Some(32));
+        // Parts that touch do not overlap, and one that does is not kept.
+        let mut in_flight = in_parts(2);
+        for (offset, parts) in [(2, 3), (3, 3), (0, 4)] {
+            assert!(in_flight.arrive(&NAME, 100, offset, vec![1].into()).is_none());
+            let kept = in_flight.get_mut(&NAME).map(|flight| flight.parts.len());
+            assert_eq!(kept, Some(parts), "at {offset}");
+        }
+    }
 }

@@ -88,4 +88,21 @@ mod tests {
         }
         assert_eq!((unsolicited.bytes, unsolicited.units.len() + unsolicited.order.len()), (0, 0));
     }
+
+    #[test]
+    fn units_that_just_fit_are_kept_and_the_oldest_makes_room() {
+        let name = |number: u8| content::name(&[number]);
+        let mut unsolicited = Unsolicited::new(2 * (4 + ENTRY_COST));
+        (1..=2).for_each(|number| unsolicited.keep(name(number), vec![number; 4].into()));
+        // It came before the second, and does not become younger.
+        unsolicited.keep(name(1), vec![1; 4].into());
+        assert_eq!((unsolicited.units.len(), unsolicited.dropped), (2, 0));
+        unsolicited.keep(name(3), vec![3].into());
+        assert_eq!(unsolicited.take(&name(1)), None);
+        assert!(unsolicited.take(&name(2)).is_some() && unsolicited.take(&name(3)).is_some());
+        assert_eq!(unsolicited.dropped, 1);
+        // One that is larger than all of the memory is not kept at all.
+        unsolicited.keep(name(4), vec![4; 1000].into());
+        assert_eq!((unsolicited.take(&name(4)), unsolicited.bytes), (None, 0));
+    }
 }

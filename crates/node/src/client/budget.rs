@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_no_more_than_the_asking_peer_would_gives_nothing_back() {
+    fn a_peer_gives_nothing_back_if_the_asking_one_would_then_hold_as_much() {
         let mut budget = Budget::new(MAX * SHARE);
         budget.charge(ExchangeId(1), peer(1), 300);
         budget.charge(ExchangeId(2), peer(2), 100);

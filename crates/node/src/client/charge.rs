@@ -122,3 +122,60 @@ fn takes(exchange: &Exchange) -> u64 {
     };
     REQUEST_COST + exchange.ask.peer_hops.size + more
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::peer_readers::tests::{begin, peer};
+    use crate::context::tests::context;
+
+    /// What a request takes that gets an object under way, in bytes.
+    const TAKEN: u64 = REQUEST_COST + TRANSFER_COST;
+
+    fn units_ahead(cx: &Context, id: ExchangeId) -> usize {
+        cx.exchanges.peer_reader(id).expect("it goes on").ahead.len()
+    }
+
+    #[test]
+    fn units_read_ahead_go_first_except_the_one_that_is_sent_next() {
+        let (mut cx, mut client) = (context(), Client::new(4 * (2 * TAKEN + 10_000)));
+        let read_ahead = [(1, 2), (2, 3)].map(|(id, units)| {
+            let id = begin(&mut client.peer_readers, &mut cx, (peer(1), id));
+            let reader = cx.exchanges.supplying_mut(id).expect("it was begun");
+            let unit = |number: u8| (content::name(&[number]), vec![number; 1000].into());
+            reader.ahead = (0..units).map(unit).collect();
+            client.peer_readers.charge(&cx, id);
+            id
+        });
+        // Of 10,000 bytes, 5,000 are taken by what was read ahead.
+        let mut left = |bytes| {
+            let has_room = client.has_room_for(&mut cx, peer(2), bytes);
+            (has_room, read_ahead.map(|id| units_ahead(&cx, id)))
+        };
+        assert_eq!(left(5_000), (true, [2, 3]));
+        assert_eq!(left(5_001), (true, [2, 1]), "the request that holds most gives first");
+        assert_eq!(left(7_001), (true, [1, 1]));
+        assert_eq!(left(8_000), (true, [1, 1]));
+        // This peer holds the most itself, and nothing is left that could be read again.
+        assert!(!client.has_room_for(&mut cx, peer(1), 8_001));
+        assert_eq!(read_ahead.map(|id| units_ahead(&cx, id)), [1, 1]);
+    }
+
+    #[test]
+    fn the_latest_request_of_the_peer_that_holds_most_ends() {
+        let (mut cx, mut client) = (context(), Client::new(4 * (3 * TAKEN + 10)));
+        let ids = [(1, 1), (1, 2), (2, 3)].map(|(number, id)| {
+            let id = begin(&mut client.peer_readers, &mut cx, (peer(number), id));
+            client.peer_readers.charge(&cx, id);
+            id
+        });
+        assert!(client.has_room_for(&mut cx, peer(3), 10));
+        assert_eq!(cx.report.asks_short, 0);
+        assert!(client.has_room_for(&mut cx, peer(3), 11));
+        assert_eq!(ids.map(|id| cx.exchanges.contains_key(&id)), [true, false, true]);
+        assert_eq!(cx.report.asks_short, 1);
+        // Neither gives anything back to a third that would then hold more.
+        assert!(!client.has_room_for(&mut cx, peer(3), TAKEN + 11));
+        assert_eq!(cx.report.asks_short, 1);
+    }
+}

@@ -114,3 +114,74 @@ impl PeerReaders {
         true
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::context::tests::context;
+    use crate::exchanges::exchange::Exchange;
+    use crate::input::FetchId;
+    use crate::request::Asker;
+    use crate::request::tests::ask;
+
+    const UNIT: u64 = ChunkHead::TOTAL_MAX as u64;
+
+    pub(in crate::client) fn peer(number: u8) -> NodeId {
+        NodeId([number; 16])
+    }
+
+    /// A peer's request that gets an object under way.
+    pub(in crate::client) fn begin(
+        readers: &mut PeerReaders,
+        cx: &mut Context,
+        (peer, id): (NodeId, u32),
+    ) -> ExchangeId {
+        let (id, request) = (ExchangeId(id.into()), Request(id));
+        let mut ask = ask("http://o.test/a");
+        ask.asker = Asker::Peer(peer, request);
+        let (source, record) = (Source::Incoming(FetchId(1)), RecordId([0; 16]));
+        let reader = PeerReader::new(peer, &ask.peer_hops, source, record, cx.now);
+        let state = State::PeerReader(Box::new(reader));
+        cx.exchanges.insert(id, Exchange { ask, credit: 0, state });
+        readers.requests.insert((peer, request), id);
+        id
+    }
+
+    #[test]
+    fn a_read_takes_half_of_what_is_free_and_a_peer_has_one_unit_in_any_case() {
+        let (mut cx, mut readers) = (context(), PeerReaders::new(4 * 5 * UNIT));
+        let id = begin(&mut readers, &mut cx, (peer(1), 1));
+        let other = begin(&mut readers, &mut cx, (peer(1), 2));
+        let alone = begin(&mut readers, &mut cx, (peer(2), 3));
+        cx.exchanges.supplying_mut(other).expect("it was begun").reserved = 1;
+        readers.budget.charge(other, peer(1), UNIT);
+        assert_eq!(readers.room_to_read(&cx, id, u64::MAX), Some(2 * UNIT));
+        assert_eq!(readers.room_to_read(&cx, id, UNIT + 1), Some(UNIT + 1));
+        readers.budget.charge(other, peer(1), 3 * UNIT);
+        assert_eq!(readers.room_to_read(&cx, id, u64::MAX), Some(UNIT));
+        // Now half of what is free is less than a unit, and one request of this peer has read.
+        readers.budget.charge(other, peer(1), 3 * UNIT + 1);
+        assert_eq!(readers.room_to_read(&cx, id, u64::MAX), None);
+        assert_eq!(readers.room_to_read(&cx, alone, u64::MAX), Some(UNIT));
+        cx.exchanges.supplying_mut(other).expect("it was begun").reserved = 0;
+        assert_eq!(readers.room_to_read(&cx, id, u64::MAX), Some(UNIT));
+    }
+
+    #[test]
+    fn memory_that_was_given_back_is_for_the_oldest_that_waits_and_may_read() {
+        let (mut cx, mut readers) = (context(), PeerReaders::new(4 * 2 * UNIT));
+        let waiting = [(1, 1), (2, 2), (3, 3)]
+            .map(|(number, id)| begin(&mut readers, &mut cx, (peer(number), id)));
+        waiting.iter().for_each(|id| readers.budget.wait(*id));
+        assert_eq!(readers.can_read_now(&cx), None, "nothing was given back");
+        // All memory is taken, and the first has read a unit that its peer has not taken.
+        cx.exchanges.supplying_mut(waiting[0]).expect("it was begun").reserved = UNIT;
+        readers.budget.charge(waiting[0], peer(1), 2 * UNIT);
+        readers.budget.charge(ExchangeId(9), peer(9), 1);
+        readers.budget.end(ExchangeId(9));
+        let next: Vec<_> = std::iter::from_fn(|| readers.can_read_now(&cx)).collect();
+        assert_eq!(next, waiting[1..]);
+        assert!(!readers.budget.has_more(), "they were all looked at");
+        assert_eq!(readers.budget.waiting().collect::<Vec<_>>(), waiting[..1]);
+    }
+}

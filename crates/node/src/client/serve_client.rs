@@ -581,4 +581,26 @@ mod tests {
         let bytes: Vec<_> = cx.report.recent.iter().map(|recent| recent.bytes).collect();
         assert_eq!(bytes, (2..=17).collect::<Vec<_>>(), "the newest last");
     }
+
+    #[test]
+    fn fresh_bytes_are_sent_as_far_as_credit_goes() {
+        let mut cx = reading_from_an_origin();
+        let pieces = VecDeque::from([Piece::Object(0..10)]);
+        cx.exchanges.with_serving(READER, |it| it.pieces = pieces);
+        let feed = |cx: &mut Context, credit| {
+            let exchange = cx.exchanges.get_mut(&READER).expect("it was begun");
+            exchange.credit = credit;
+            let at = exchange.position().expect("there is more");
+            Client::new(1 << 20).reading(cx, READER).feed((at, Bytes::from_static(b"abcdef")));
+            let sent = std::iter::from_fn(|| cx.out.pop_front());
+            sent.map(|output| match output {
+                Output::Client(ClientOutput::Data(READER, bytes)) => bytes.len(),
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
+        };
+        assert!(feed(&mut cx, 0).is_empty() && feed(&mut cx, -1).is_empty());
+        assert_eq!((feed(&mut cx, 1), feed(&mut cx, 99)), (vec![1], vec![6]));
+        assert_eq!(cx.exchanges[&READER].position(), Some(7));
+    }
 }

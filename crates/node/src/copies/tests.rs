@@ -170,3 +170,24 @@ fn a_flood_is_bounded() {
     copies.gone(id(1));
     assert_eq!((copies.len(), copies.by_name.len(), copies.routers.len()), (0, 0, 0));
 }
+
+#[test]
+fn a_peer_tells_of_256_routers_at_most_and_all_peers_of_512() {
+    let router = |number: u32| {
+        let ([_, a, b, c], mut id) = (number.to_be_bytes(), NodeId([0; 16]));
+        id.0[..4].copy_from_slice(&number.to_be_bytes());
+        Reach { id, address: [10, a, b, c].into(), gateway: 1, paths: Vec::new() }
+    };
+    let mut copies = Copies::default();
+    for (by, numbers) in [(1, 0..257), (2, 300..600), (3, 600..601)] {
+        numbers.for_each(|number| copies.handle_reach(NOW, id(by), router(number)));
+    }
+    let has = |copies: &Copies, number| copies.routers.contains_key(&router(number).address);
+    assert!(has(&copies, 255) && !has(&copies, 256), "one peer has 256");
+    assert!(has(&copies, 555) && !has(&copies, 556));
+    assert!(copies.routers.len() == 512 && !has(&copies, 600), "all have 512");
+    // One that is known may be told of again.
+    copies.handle_reach(NOW, id(3), Reach { gateway: 7, ..router(0) });
+    let known = &copies.routers[&router(0).address];
+    assert_eq!((known.by, known.reach.gateway), (id(3), 7));
+}

@@ -74,3 +74,26 @@ impl Upward {
         messages
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_beyond_8192_are_not_told_and_each_is_told_as_it_was_last() {
+        let (router, mut upward) = (IpAddr::from([10, 0, 0, 1]), Upward::default());
+        let name = |number: u64| Hint(number.to_be_bytes());
+        (0..8193).for_each(|number| upward.stored(router, name(number)));
+        upward.evicted(router, name(0));
+        let (mut stored, mut evicted) = (BTreeSet::new(), BTreeSet::new());
+        for message in upward.take(|_| None) {
+            let Message::Copies(copies) = message else { panic!("{message:?}") };
+            assert!(copies.stored.len().max(copies.evicted.len()) <= Message::HELD_MAX);
+            stored.extend(copies.stored);
+            evicted.extend(copies.evicted);
+        }
+        assert_eq!(stored, (1..8192).map(name).collect());
+        assert_eq!(evicted, BTreeSet::from([name(0)]));
+        assert!(upward.take(|_| None).is_empty(), "each is told once");
+    }
+}

@@ -193,4 +193,14 @@ mod tests {
         });
         assert_eq!(kept.count(), IDLE_ALL_MAX / IDLE_EACH_MAX);
     }
+
+    #[test]
+    fn a_129th_idle_connection_is_not_kept() {
+        let mut pool = OriginPool::default();
+        let refused = (0..130).filter_map(|host| {
+            let made = pool.made(&get(&host.to_string()));
+            pool.put(at(0), made, host)
+        });
+        assert_eq!(refused.collect::<Vec<_>>(), [128, 129]);
+    }
 }

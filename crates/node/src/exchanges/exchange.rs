@@ -310,3 +310,68 @@ impl ClientReader {
         self.pieces.retain(|piece| !matches!(piece, Piece::Object(range) if range.is_empty()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cursor at the beginning of a segment that lists 10 bytes from 100 on, then 20.
+    fn cursor() -> Cursor {
+        let entry = |length: u32| {
+            let id = content::name(&length.to_le_bytes());
+            Entry { id, length, parent_end: false, key: None }
+        };
+        Cursor::begin(Rc::new(Segment {
+            profile: content::Profile::DEFAULT,
+            number: 1,
+            first_offset: 100,
+            first_unit: 9,
+            previous: [0; 32],
+            entries: vec![entry(10), entry(20)],
+            closing: None,
+        }))
+    }
+
+    #[test]
+    fn a_cursor_finds_the_unit_that_has_a_position() {
+        let found = [(100, (0, 100)), (109, (0, 100)), (110, (1, 110)), (129, (1, 110))];
+        for (position, expected) in found {
+            let mut cursor = cursor();
+            assert!(cursor.advance(position), "{position}");
+            assert_eq!((cursor.entry, cursor.offset), expected, "{position}");
+        }
+        for outside in [0, 99, 130] {
+            assert!(!cursor().advance(outside), "{outside}");
+        }
+        let mut cursor = cursor();
+        assert!(cursor.advance(129) && cursor.advance(109), "it goes back, too");
+        assert_eq!((cursor.entry, cursor.offset, cursor.entries().len()), (0, 100, 2));
+    }
+
+    fn reader(pieces: impl IntoIterator<Item = Piece>) -> ClientReader {
+        let pieces = pieces.into_iter().collect();
+        ClientReader::new(Source::Incoming(FetchId(1)), RecordId([0; 16]), pieces)
+    }
+
+    #[test]
+    fn a_reader_goes_on_to_its_next_piece_at_the_end_of_a_range() {
+        let text = Piece::Literal(Bytes::from_static(b"text"));
+        let mut reader = reader([Piece::Object(5..8), text.clone(), Piece::Object(20..30)]);
+        reader.advance(2);
+        assert_eq!((reader.position(), reader.end()), (Some(7), Some(30)));
+        reader.advance(1);
+        assert_eq!((reader.position(), &reader.pieces[0]), (None, &text));
+    }
+
+    #[test]
+    fn a_reader_whose_end_is_unknown_learns_it() {
+        let mut reader = reader([Piece::Object(0..u64::MAX)]);
+        assert_eq!(reader.end(), None);
+        reader.ends(50);
+        assert_eq!(reader.end(), Some(50));
+        // Nothing is left of a range that begins there.
+        reader.pieces = VecDeque::from([Piece::Object(49..60), Piece::Object(50..60)]);
+        reader.ends(50);
+        assert_eq!(reader.pieces, [Piece::Object(49..50)]);
+    }
+}

@@ -204,4 +204,19 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn sixteen_ranges_are_honoured_and_as_many_bytes_as_the_content_has() {
+        let of = |count: usize| {
+            let text = format!("bytes={}", vec!["0-0"; count].join(","));
+            let headers = HeaderMap::from_iter([(header::RANGE, text.parse().unwrap())]);
+            parse(&headers, 100)
+        };
+        assert_eq!(of(16), Ranges::Some(vec![0..1; 16]));
+        assert_eq!(of(17), Ranges::Whole);
+        assert_eq!(parsed("bytes=0-49,50-99"), Ranges::Some(vec![0..50, 50..100]));
+        assert_eq!(parsed("bytes=0-50,50-99"), Ranges::Whole, "one byte twice");
+        assert_eq!(parsed("bytes=99-99"), one(99..100));
+        assert_eq!(parsed("bytes=100-100"), Ranges::Unsatisfiable);
+    }
 }

@@ -310,6 +310,33 @@ pub(crate) mod tests {
         assert_eq!(kept, [19, 17, 15, 13, 11, 9, 7, 5]);
     }
 
+    #[test]
+    fn a_row_has_at_most_eight_records() {
+        let of = |count: u8| {
+            let numbered = |number| Record { id: RecordId([number; 16]), ..record(&[]) };
+            let records = (0..count).map(|number| Rc::new(numbered(number))).collect();
+            Row { uri: "http://a/".into(), records }
+        };
+        assert_eq!(Row::decode(&of(8).encode()), Some(of(8)));
+        assert_eq!(Row::decode(&of(9).encode()), None);
+    }
+
+    #[test]
+    fn segments_begin_at_rising_offsets_within_the_object() {
+        let reads_back = |length, offsets: &[u64]| {
+            let mut row = Row::default();
+            row.put(Rc::new(Record { length, offsets: offsets.to_vec(), ..record(&[]) }));
+            let read = Row::decode(&row.encode());
+            assert!(read.is_none() || read == Some(row));
+            read.is_some()
+        };
+        assert!(reads_back(0, &[0]), "an empty object has one segment");
+        // The last segment may have nothing but the closing.
+        assert!(reads_back(5, &[0, 5]) && !reads_back(5, &[0, 6]));
+        assert!(reads_back(9, &[0, 3, 4]) && !reads_back(9, &[0, 3, 3]));
+        assert!(!reads_back(9, &[0, 4, 3]) && !reads_back(9, &[1, 3]) && !reads_back(9, &[]));
+    }
+
     proptest! {
         #[test]
         fn any_bytes_decode_or_not_without_harm(bytes: Vec<u8>, at: prop::sample::Index, to: u8) {

@@ -285,4 +285,29 @@ mod tests {
         assert_eq!(fields[0].1.as_deref(), Some(&b"1,2,3"[..]));
         assert_eq!((fields[1].0.as_str(), &fields[1].1), ("b", &None));
     }
+
+    #[test]
+    fn a_stored_head_has_32_kib_at_most() {
+        let of = |bytes: usize| {
+            let mut response = record(&[FRESH]).headers;
+            let others = FRESH.0.len() + FRESH.1.len() + "x".len();
+            response.insert("x", "y".repeat(bytes - others).parse().unwrap());
+            let request = HeaderMap::new();
+            let asked = Asked { method: &Method::GET, headers: &request, kind: Kind::Undecided };
+            judge(&asked, StatusCode::OK, &response, Date::from_unix(1000))
+        };
+        assert_eq!((of(32 * 1024), of(32 * 1024 + 1)), (Ok(()), Err(NotStored::HeaderSize)));
+    }
+
+    #[test]
+    fn sixteen_fields_may_select_a_response() {
+        let names = |count: usize| {
+            // One that is named again counts once.
+            let names: Vec<_> =
+                (0..count).chain([0]).map(|number| format!("a{number:02}")).collect();
+            let text = names.join(", ").parse().unwrap();
+            vary(&HeaderMap::from_iter([(header::VARY, text)])).map(|names| names.len())
+        };
+        assert_eq!((names(16), names(17)), (Some(16), None));
+    }
 }

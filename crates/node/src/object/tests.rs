@@ -180,7 +180,7 @@ fn a_transfer_that_is_read_again_has_no_last_minute() {
 }
 
 #[test]
-fn of_33_transfers_without_readers_the_one_left_first_ends() {
+fn the_33rd_transfer_without_readers_ends_the_one_left_first() {
     let mut bench = Bench::new();
     let leave = |bench: &mut Bench, number| {
         bench.begin_cut(FetchId(number));
@@ -198,7 +198,7 @@ fn of_33_transfers_without_readers_the_one_left_first_ends() {
 }
 
 #[test]
-fn at_most_4096_units_are_remembered_that_a_peer_lacks() {
+fn units_that_a_peer_lacks_are_remembered_up_to_4096() {
     let mut bench = Bench::new();
     bench.begin_listed(ID);
     let names: Vec<_> = (0..4097u32).map(|number| content::name(&number.to_le_bytes())).collect();

@@ -35,3 +35,25 @@ impl<K: PartialEq, const N: usize> Recent<K, N> {
         self.entries.iter().filter(|(_, at)| now - *at < self.within).count() < N
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn an_event_is_recent_for_its_time_and_the_oldest_makes_room() {
+        let mut recent = Recent::<_, 2>::new(Duration::from_secs(10));
+        recent.add(at(5), "a");
+        assert!(recent.has(at(14), &"a") && !recent.has(at(15), &"a"));
+        recent.add(at(6), "b");
+        assert!(!recent.has_place(at(14)) && recent.has_place(at(15)));
+        // It happens again, and is the newest now.
+        recent.add(at(7), "a");
+        recent.add(at(8), "c");
+        assert_eq!(["a", "b", "c"].map(|key| recent.has(at(8), &key)), [true, false, true]);
+    }
+}

@@ -234,3 +234,110 @@ impl Routes {
         news
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOP: IpAddr = router(2);
+    const GATEWAY: IpAddr = router(1);
+
+    const fn router(number: u8) -> IpAddr {
+        IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, number))
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    /// A router behind a next hop, so many hops from the gateway, if the table has them.
+    fn behind_a_hop(hops: Option<u32>) -> Routes {
+        let path = |hops| Path { next_hop: HOP, interface: 3, metric: None, hops: Some(hops) };
+        let exit = Exit::Mesh(Route {
+            next_hop: HOP,
+            interface: Interface { name: "wl0".into(), index: 3 },
+            gateway: Some(GATEWAY),
+            metric: None,
+            hops,
+            address: Some(router(9)),
+            source: RouteSource::Config,
+        });
+        let paths = [(router(3), path(3)), (router(4), path(4))].into_iter().collect();
+        let mut routes = Routes::default();
+        routes.set(at(0), RouteTable { exit, paths, stopped: None });
+        routes
+    }
+
+    #[test]
+    fn an_address_without_a_daemon_is_skipped_for_half_a_minute_or_until_it_is_found() {
+        let mut routes = Routes::default();
+        routes.pass_over(at(5), "::ffff:10.0.0.2".parse().unwrap());
+        assert!(routes.is_passed_over(at(34), HOP) && !routes.is_passed_over(at(35), HOP));
+        assert!(!routes.is_passed_over(at(5), router(3)));
+        routes.found(HOP);
+        assert!(!routes.is_passed_over(at(5), HOP));
+    }
+
+    #[test]
+    fn a_full_set_of_256_addresses_is_cleared() {
+        let mut routes = Routes::default();
+        let address = |number: u32| IpAddr::from(number.to_be_bytes());
+        let is_news = |routes: &mut Routes, number| routes.is_news(at(1), address(number));
+        for number in 0..256 {
+            routes.pass_over(at(0), address(number));
+            assert!(is_news(&mut routes, number));
+        }
+        assert!((0..256).all(|number| routes.is_passed_over(at(1), address(number))));
+        routes.pass_over(at(0), address(256));
+        let skipped = (0..257).filter(|number| routes.is_passed_over(at(1), address(*number)));
+        assert_eq!(skipped.collect::<Vec<_>>(), [256]);
+        // What the log has said is forgotten, too, once the set is full: it says it again.
+        assert!(is_news(&mut routes, 0) && is_news(&mut routes, 256));
+        assert!(!is_news(&mut routes, 0));
+    }
+
+    #[test]
+    fn a_refusal_is_news_once_an_hour() {
+        let mut routes = Routes::default();
+        assert!(routes.is_news(at(10), HOP) && routes.is_news(at(10), GATEWAY));
+        assert!(!routes.is_news(at(10 + 3599), HOP));
+        assert!(routes.is_news(at(10 + 3601), HOP) && !routes.is_news(at(10 + 3602), HOP));
+    }
+
+    #[test]
+    fn a_distance_that_no_request_goes_is_none() {
+        let hops = |of_next_hop| {
+            let mut routes = behind_a_hop(None);
+            let told = Told { by: HOP, gateway: GATEWAY, hops: Some(of_next_hop), key: None };
+            routes.learn(told);
+            routes.hops()
+        };
+        assert_eq!((hops(HOPS_MAX - 1), hops(HOPS_MAX)), (Some(HOPS_MAX), None));
+        assert_eq!(hops(u32::MAX), None);
+        assert_eq!(behind_a_hop(Some(7)).hops(), Some(7));
+    }
+
+    #[test]
+    fn a_router_as_far_as_the_gateway_may_be_asked_and_a_farther_one_not() {
+        let routes = behind_a_hop(Some(3));
+        let cost = |number| routes.cost_within_gateway(router(number));
+        assert_eq!((cost(3), cost(4)), (Some(3 * COST_OF_HOP), None));
+        let reach = routes.reach(NodeId([1; 16])).expect("it knows how far it is");
+        assert_eq!(reach.paths, [Cost { router: router(3), cost: 3 * COST_OF_HOP }]);
+    }
+
+    #[test]
+    fn a_next_hop_that_does_not_answer_is_dialled_after_twice_the_last_wait() {
+        let mut routes = behind_a_hop(Some(3));
+        let mut waits = Vec::new();
+        for _ in 0..7 {
+            routes.met(at(100));
+            routes.missed(at(100));
+            waits.push((routes.meet_at.expect("there is a route") - at(100)).as_secs());
+        }
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
+        routes.found(HOP);
+        routes.missed(at(100));
+        assert_eq!(routes.meet_at, Some(at(101)));
+    }
+}

@@ -130,4 +130,55 @@ mod tests {
         assert!(Token::read(b"{}", Instant::ZERO).is_none());
         assert!(Token::read(b"\"\\u0000\"", Instant::ZERO).is_none());
     }
+
+    #[test]
+    fn a_token_is_not_used_in_its_last_five_seconds_nor_after_an_hour() {
+        let challenge = Challenge { service: target("https://auth.test/token") };
+        let holds = |body: &str, millis| {
+            let token = Token::read(body.as_bytes(), Instant::ZERO).expect("a token");
+            let mut tokens = Tokens::default();
+            tokens.put(&target("https://r.test/v2/x/manifests/1"), challenge.clone(), token);
+            tokens.get(&challenge, Instant::ZERO + Duration::from_millis(millis)).is_some()
+        };
+        for (body, seconds) in [
+            (r#"{"token": "a", "expires_in": 300}"#, 295),
+            (r#"{"token": "a"}"#, 55),
+            (r#"{"token": "a", "expires_in": 99999}"#, 3595),
+        ] {
+            assert!(holds(body, seconds * 1000 - 1) && !holds(body, seconds * 1000), "{body}");
+        }
+        assert!(!holds(r#"{"token": "a", "expires_in": 5}"#, 0));
+    }
+
+    #[test]
+    fn the_token_that_expires_first_makes_room() {
+        let mut tokens = Tokens::default();
+        let challenge = |n: u64| Challenge { service: target(&format!("https://auth.test/{n}")) };
+        let put = |tokens: &mut Tokens, n: u64, lifetime: u64| {
+            let body = format!(r#"{{"token": "a", "expires_in": {lifetime}}}"#);
+            let token = Token::read(body.as_bytes(), Instant::ZERO).expect("a token");
+            tokens.put(&target(&format!("https://r.test/v2/{n}/manifests/1")), challenge(n), token);
+        };
+        // The later ones expire earlier.
+        (0..64).for_each(|n| put(&mut tokens, n, 300 - n));
+        // A new one for a service that is known takes the place of its old one.
+        put(&mut tokens, 0, 400);
+        let has = |tokens: &Tokens, n| tokens.get(&challenge(n), Instant::ZERO).is_some();
+        assert!((0..64).all(|n| has(&tokens, n)));
+        put(&mut tokens, 64, 500);
+        assert!((0..63).all(|n| has(&tokens, n)) && !has(&tokens, 63) && has(&tokens, 64));
+    }
+
+    #[test]
+    fn a_129th_repository_is_not_remembered() {
+        let mut tokens = Tokens::default();
+        let place = |n: u32| target(&format!("https://r.test/v2/{n}/manifests/1"));
+        for n in 0..129 {
+            let token = Token::read(br#"{"token": "a"}"#, Instant::ZERO).expect("a token");
+            let service = target("https://auth.test/token");
+            tokens.put(&place(n), Challenge { service }, token);
+        }
+        let is_known = |n| tokens.of_place(&place(n), Instant::ZERO).is_some();
+        assert!((0..128).all(is_known) && !is_known(128));
+    }
 }

@@ -401,3 +401,25 @@ impl Incoming {
         (number, closed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfers::transfer::Listing;
+
+    #[test]
+    fn units_are_written_together_once_there_are_256_kib_of_them_or_a_parent_ends() {
+        let came = (Date::from_unix(1000), true);
+        let listing = Listing::from(0, 0);
+        let (record, headers) = (RecordId([0; 16]), HeaderMap::new());
+        let mut incoming = Incoming::new(record, StatusCode::OK, headers, came, listing);
+        let mut collect = |length: usize, last| {
+            let bytes = Bytes::from(vec![0; length]);
+            incoming.collect((content::name(&bytes), bytes), last).len()
+        };
+        let most = 256 << 10;
+        assert_eq!((collect(most - 1, false), collect(1, false)), (0, 2));
+        assert_eq!((collect(most - 2, false), collect(1, false), collect(1, false)), (0, 0, 3));
+        assert_eq!((collect(1, false), collect(1, true), collect(1, false)), (0, 2, 0));
+    }
+}

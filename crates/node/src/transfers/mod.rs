@@ -75,3 +75,32 @@ pub fn unsolicited(segment: &Segment) -> Vec<(ChunkId, Unit)> {
     }
     units
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use content::Entry;
+
+    #[test]
+    fn the_units_in_the_first_16_kib_follow_without_a_want() {
+        let follow = |lengths: &[u32]| {
+            let entry = |length: &u32| {
+                let id = content::name(&length.to_le_bytes());
+                Entry { id, length: *length, parent_end: false, key: None }
+            };
+            let segment = Segment {
+                profile: content::Profile::DEFAULT,
+                number: 0,
+                first_offset: 0,
+                first_unit: 0,
+                previous: [0; 32],
+                entries: lengths.iter().map(entry).collect(),
+                closing: None,
+            };
+            unsolicited(&segment).iter().map(|(_, unit)| unit.end).collect::<Vec<_>>()
+        };
+        assert_eq!(follow(&[8000, 8384, 1]), [8000, 16_384]);
+        assert_eq!(follow(&[8000, 8385, 1]), [8000]);
+        assert!(follow(&[16_385]).is_empty());
+    }
+}

@@ -48,3 +48,18 @@ pub enum Joins {
     /// A peer, for loose bytes.
     Flow,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_ahead_until_its_reader_has_come_to_its_end() {
+        let mut reader = Reader::new(ExchangeId(1), true, 0);
+        reader.wants(30, vec![(10, 1), (20, 2), (30, 4)]);
+        let ahead = [0, 9, 10, 29, 30].map(|position| reader.wanted_ahead(position));
+        assert_eq!(ahead, [7, 7, 6, 4, 0]);
+        reader.wants(50, vec![(50, 8)]);
+        assert_eq!((reader.wanted_to, reader.wanted_ahead(30)), (50, 8));
+    }
+}

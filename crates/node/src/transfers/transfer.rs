@@ -141,3 +141,39 @@ impl Tail {
         before - self.length
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loose_bytes_are_kept_until_every_reader_has_passed_their_piece() {
+        let mut tail = Tail::default();
+        assert_eq!(tail.end(), None, "there never were any");
+        let piece = Bytes::from_static;
+        assert!(tail.push(100, piece(b"abc")) && tail.push(103, piece(b"de")));
+        assert!(!tail.push(104, piece(b"x")) && !tail.push(106, piece(b"x")));
+        assert_eq!((tail.end(), tail.kept()), (Some(105), 5));
+        let from = |at, most| tail.from(at, most);
+        assert_eq!([99, 105].map(|at| from(at, 9)), [None, None]);
+        assert_eq!((from(100, 2), from(102, 9)), (Some(piece(b"ab")), Some(piece(b"c"))));
+        assert_eq!((from(103, 9), from(104, 1)), (Some(piece(b"de")), Some(piece(b"e"))));
+        assert_eq!((tail.pass(102), tail.pass(103), tail.kept()), (0, 3, 2));
+        assert_eq!((tail.pass(105), tail.kept(), tail.end()), (2, 0, Some(105)));
+        assert!(!tail.push(104, piece(b"x")) && tail.push(105, piece(b"x")));
+        let mut at_once = Tail::default();
+        assert!(at_once.push(0, piece(b"a")));
+        assert_eq!(at_once.end(), Some(1));
+    }
+
+    #[test]
+    fn no_more_loose_bytes_are_taken_than_may_be_kept() {
+        let take = |kept_max, offset| {
+            let mut listing = Listing { end: 7, ..Listing::default() };
+            listing.take_loose(offset, Bytes::from_static(b"abc"), kept_max)
+                && listing.take_loose(offset + 3, Bytes::from_static(b"de"), kept_max)
+        };
+        assert!(take(5, 7) && !take(4, 7));
+        assert!(!take(5, 6) && !take(5, 8), "they follow the units");
+    }
+}

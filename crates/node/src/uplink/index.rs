@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_below_the_floor_is_found_and_the_unit_at_the_floor_is() {
+    fn the_unit_at_the_floor_is_found_and_none_below_it() {
         let mut index = Index::new(100);
         (0..20).for_each(|number| index.push(mark(number)));
         index.raise_floor(10);
@@ -314,7 +314,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn only_what_both_ends_hold_is_found(steps in prop::collection::vec(step(), 0..60)) {
+        fn units_are_found_only_if_both_ends_hold_them(steps in prop::collection::vec(step(), 0..60)) {
             const INDEXED: usize = 7;
             let mut index = Index::new(INDEXED);
             // The numbers of the units that both ends hold, and the position of the first.

@@ -28,6 +28,26 @@ fn a_page_comes_through_the_chain_and_the_gateway_alone_asks_the_origin() {
 }
 
 #[test]
+fn an_object_as_large_as_permitted_is_kept_on_its_way_and_a_larger_one_is_not() {
+    let mut plan = Plan::default();
+    plan.node.object_bytes_max = LENGTH as u64;
+    for (page, is_kept) in [
+        (Page::of(LENGTH), true),
+        (Page::of(LENGTH).chunked(), true),
+        (Page::of(LENGTH + 1), false),
+        (Page::of(10 * LENGTH).chunked(), false),
+    ] {
+        let mut mesh = Mesh::chain_of(&plan, 2);
+        mesh.origin.put(URL, page.fresh(600));
+        mesh.get(1, URL);
+        let again = mesh.get(1, URL);
+        assert!(mesh.client(again).is_ok());
+        assert_eq!(mesh.is_hit(again), is_kept, "{}", mesh.cache(again));
+        mesh.done();
+    }
+}
+
+#[test]
 fn a_second_client_at_the_same_router_is_served_there_and_nothing_leaves() {
     for plan in [Plan::default(), Plan::thcp()] {
         let mut mesh = chain(&plan, 4);

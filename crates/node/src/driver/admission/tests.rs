@@ -194,7 +194,7 @@ fn busy(connections_max: usize, memory_bytes: u64, count: usize) -> Admission {
 const OF_48: u64 = 48 * OPEN_BYTES / 3 * 4;
 
 #[test]
-fn it_is_relieved_when_an_eighth_is_free_or_can_be_freed() {
+fn admission_is_relieved_when_an_eighth_is_free_or_can_be_freed() {
     let is_relieved = |it: &Admission| it.is_relieved(at(1));
     // Of 64 connections, 8 must be free.
     assert!(is_relieved(&busy(64, 1 << 30, 56)) && !is_relieved(&busy(64, 1 << 30, 57)));
@@ -207,7 +207,7 @@ fn it_is_relieved_when_an_eighth_is_free_or_can_be_freed() {
 }
 
 #[test]
-fn it_is_crowded_from_a_half_on_and_at_ease_below_three_eighths() {
+fn admission_is_crowded_from_a_half_on_and_at_ease_below_three_eighths() {
     for (connections_max, memory_bytes, all) in [(64, 1 << 30, 64), (2048, OF_48, 48)] {
         let busy = |count| busy(connections_max, memory_bytes, count);
         assert!(busy(all / 2).is_crowded() && !busy(all / 2 - 1).is_crowded());

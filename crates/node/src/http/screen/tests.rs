@@ -199,3 +199,51 @@ proptest! {
         let _ = looks_like_http(&bytes);
     }
 }
+
+/// Whether bytes pass; shown in pieces of either size, they have the same fate.
+fn pass(bytes: &str) -> Result<(), Refusal> {
+    let shown = |piece| {
+        let (passed, refusal) = screen(Screen::requests(), bytes.as_bytes(), piece);
+        assert!(refusal.is_some() || passed.len() == bytes.len());
+        refusal
+    };
+    assert_eq!(shown(usize::MAX), shown(509));
+    shown(usize::MAX).map_or(Ok(()), Err)
+}
+
+#[test]
+fn heads_chunk_lines_and_trailers_may_be_as_long_as_their_bounds() {
+    let head = |length: usize| {
+        let empty = "GET / HTTP/1.1\r\nHost: a\r\nx: \r\n\r\n".len();
+        format!("GET / HTTP/1.1\r\nHost: a\r\nx: {}\r\n\r\n", "y".repeat(length - empty))
+    };
+    let chunked = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let line =
+        |length: usize| format!("{chunked}0;{}\r\n\r\n", "y".repeat(length - "0;\r\n".len()));
+    // The line that ends the trailers counts, too.
+    let trailers = |length: usize| {
+        format!("{chunked}0\r\nx: {}\r\n\r\n", "y".repeat(length - "x: \r\n\r\n".len()))
+    };
+    for (message, bound) in
+        [(&head as &dyn Fn(usize) -> String, 32 * 1024), (&line, 1024), (&trailers, 16 * 1024)]
+    {
+        assert_eq!(pass(&message(bound)), Ok(()));
+        assert_eq!(pass(&message(bound + 1)), Err(Refusal::TooLarge));
+    }
+}
+
+#[test]
+fn a_chunk_extension_may_have_white_space() {
+    // RFC 9112 §7.1.1: BWS is a space or a tab.
+    let chunked = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(pass(&format!("{chunked}3 ;\ta = b\r\nabc\r\n0\r\n\r\n")), Ok(()));
+    assert_eq!(pass(&format!("{chunked}3;a\x1fb\r\nabc\r\n")), Err(Refusal::Chunk));
+}
+
+#[test]
+fn a_method_has_less_than_32_letters() {
+    let looks = |text: &str| looks_like_http(text.as_bytes());
+    assert_eq!(looks(&"A".repeat(31)), None, "a space may follow");
+    assert_eq!(looks(&"A".repeat(32)), Some(false));
+    assert_eq!(looks(" "), Some(false));
+}

@@ -164,4 +164,32 @@ mod tests {
         assert!(AIR * passed <= most, "{passed}");
         assert!(AIR * passed >= most - AIR_BURST * 2, "{passed}");
     }
+
+    #[test]
+    fn a_flood_passes_on_64_at_once_and_166_in_one_burst() {
+        let (mut flood, mut chance) = (Flood::default(), Chance::new([1; 32]));
+        let now = Instant::ZERO;
+        let mut pass_on = |flood: &mut Flood, count: u32| {
+            (0..count).filter(|n| flood.pass_on(now, locate(1, *n), &mut chance)).count()
+        };
+        assert_eq!(pass_on(&mut flood, 70), 64);
+        while flood.due(now + JITTER).is_some() {}
+        // A quarter of a second has room for 166 of 1.5 ms, and 64 have gone.
+        assert_eq!(pass_on(&mut flood, 60), 60);
+        while flood.due(now + JITTER).is_some() {}
+        assert_eq!(pass_on(&mut flood, 60), 166 - 64 - 60);
+    }
+
+    #[test]
+    fn a_257th_router_replaces_the_one_heard_longest_ago() {
+        let mut flood = Flood::default();
+        let mut is_new = |millis, router: u32| {
+            let origin = IpAddr::from(router.to_be_bytes());
+            flood.is_new(Instant::from_nanos(millis), &Locate { origin, ..locate(1, 1) })
+        };
+        assert!((0..256).all(|router| is_new(router.into(), router)));
+        assert!(!is_new(300, 0), "all are remembered");
+        assert!(is_new(301, 256));
+        assert!(!is_new(302, 1) && is_new(303, 0));
+    }
 }

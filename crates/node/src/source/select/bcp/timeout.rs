@@ -106,4 +106,27 @@ mod tests {
             .for_each(|n| clock.learn(if n % 2 == 0 { search(10, 256) } else { search(190, 900) }));
         assert_eq!(clock.timeout(), Duration::from_millis(10));
     }
+
+    #[test]
+    fn eight_searches_are_enough_and_the_latest_64_count() {
+        let mut clock = Clock::new(SearchTimeout::Adaptive);
+        (0..7).for_each(|_| clock.learn(search(60, 256)));
+        assert_eq!(clock.timeout(), SearchTimeout::PAPER);
+        clock.learn(search(60, 256));
+        assert_eq!(clock.timeout(), Duration::from_millis(60));
+        (0..56).for_each(|_| clock.learn(search(60, 256)));
+        let known = |clock: &Clock| clock.past.as_ref().map(VecDeque::len);
+        assert_eq!(known(&clock), Some(64));
+        clock.learn(search(60, 256));
+        assert_eq!(known(&clock), Some(64));
+    }
+
+    #[test]
+    fn the_timeout_is_200_ms_at_most() {
+        for (after_ms, waits_ms) in [(200, 200), (201, 5)] {
+            let mut clock = Clock::new(SearchTimeout::Adaptive);
+            (0..8).for_each(|_| clock.learn(search(after_ms, 256)));
+            assert_eq!(clock.timeout(), Duration::from_millis(waits_ms));
+        }
+    }
 }
