@@ -1,8 +1,8 @@
 """Runs the whole suite, or a part of it, and says where the time went.
 
 Steps are functions of steps.sh. Test programs are built once, by one call of Cargo, and run here, one test after the
-other. Two lanes work side by side, one a core: what waits in real time (daemons, the lab, the demonstration) one at a
-time, and beside it, at a lower priority, what computes. A lane that has nothing left helps the other one.
+other. Two lanes work side by side: what waits in real time (daemons, the lab, the demonstration) one at a time, and
+beside it, at a lower priority, what computes. A lane that has nothing left helps the other one.
 """
 
 import argparse
@@ -23,6 +23,8 @@ ROOT = HERE.parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 LOGS = TARGET / "test-logs"
 
+# Crates whose tests run another crate's program.
+RUNS = {"lab": ["daemon"]}
 # Test programs whose tests wait in real time: all of them, or the named modules.
 WAITS = {
     ("daemon", "daemon"): None,
@@ -69,9 +71,9 @@ class Program:
     def environment(self):
         return {**os.environ, "CARGO_MANIFEST_DIR": str(self.folder), "CARGO_PKG_NAME": self.package}
 
-    def list(self, *options):
+    def list(self):
         out = subprocess.run(
-            [self.executable, "--list", "--format=terse", *options],
+            [self.executable, "--list", "--format=terse"],
             cwd=self.folder, env=self.environment(), check=True, capture_output=True, text=True,
         ).stdout
         return [line.removesuffix(": test") for line in out.splitlines() if line.endswith(": test")]
@@ -107,7 +109,8 @@ class Running:
 
     def __init__(self):
         self.groups = set()
-        self.lock = threading.Lock()
+        # Reentrant: a signal may come while it is held.
+        self.lock = threading.RLock()
         self.is_over = False
 
     def run(self, job, niceness=0):
@@ -192,7 +195,7 @@ def packages_options(packages):
 
 
 def build(running, packages):
-    """Builds test programs by one call of Cargo. Returns the job, the programs, and the built program folder."""
+    """Builds test programs by one call of Cargo. Returns the job and the programs."""
     messages = LOGS / "build.json"
     words = ["cargo", "test", "--no-run", "--locked", "--timings", "--message-format=json-render-diagnostics"]
     words += packages_options(packages)
@@ -235,26 +238,30 @@ def add_build_times(programs):
         program.build_seconds = took.get((program.package, program.name, program.is_unit), 0.0)
 
 
-def jobs_of(program, pattern, is_ignored=False):
-    """The tests of a program as jobs: the list of what computes, and the list of what waits."""
-    tests = program.list(*(["--ignored"] if is_ignored else []))
-    tests = [it for it in tests if pattern in program.whole_name(it)]
+def jobs_of(program, pattern):
+    """The tests of a program as jobs: one of what computes, if there is any, and one for each module of what waits."""
     waits = WAITS.get((program.package, program.name), set())
-    lanes = {False: [], True: []}
-    for test in tests:
-        lanes[waits is None or test.split("::")[0] in waits].append(test)
-    made = []
-    for does_wait, names in lanes.items():
-        name = str(program) + (", in real time" if does_wait and lanes[False] else "")
-        options = ["--exact", "--test-threads=1"] + (["--ignored"] if is_ignored else [])
-        command = [str(program.executable), *options, *names]
-        job = Job(name, command, program.folder, program.environment(), program)
-        made.append([job] if names else [])
-    return made
+    computing, waiting = [], {}
+    for test in program.list():
+        module = test.split("::")[0]
+        if pattern not in program.whole_name(test):
+            continue
+        if waits is None or module in waits:
+            waiting.setdefault(module, []).append(test)
+        else:
+            computing.append(test)
+
+    def job(name, tests):
+        command = [str(program.executable), "--exact", "--test-threads=1", *tests]
+        return Job(name, command, program.folder, program.environment(), program)
+
+    compute = [job(str(program), computing)] if computing else []
+    return compute, [job(f"{program.crate}, {module}", tests) for module, tests in waiting.items()]
 
 
 def lanes(running, compute, wait):
-    """Runs two lists of jobs side by side."""
+    """Runs two lists of jobs side by side. What waits leaves most of a core idle: when nothing is left to compute, two
+    of it run at a time."""
     queues, lock = {"compute": list(compute), "wait": list(wait)}, threading.Lock()
 
     def work(order):
@@ -264,11 +271,11 @@ def lanes(running, compute, wait):
                 if queue is None:
                     return
                 job = queue.pop(0)
-                niceness = 0 if job in wait else 10
+                niceness = 0 if any(job is it for it in wait) else 10
             running.run(job, niceness)
 
-    # Only one lane takes what waits.
-    threads = [threading.Thread(target=work, args=(order,)) for order in (["wait", "compute"], ["compute"])]
+    orders = (["wait", "compute"], ["compute", "wait"])
+    threads = [threading.Thread(target=work, args=(order,)) for order in orders]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -346,14 +353,40 @@ def packages_of(crate):
     return [name for name in both if any(f'name = "{name}"\n' in it.read_text() for it in ROOT.glob("crates/**/Cargo.toml"))]
 
 
-def plan(words):
-    """What is asked for: packages to build (none: all), a pattern of tests' names, and the steps of each lane."""
-    if words.what is None:
-        return [], "", FIRST, COMPUTE, WAIT
-    of_crate = packages_of(words.what)
-    if of_crate:
-        return [*of_crate, "house"], "", ["formatting"], ["lints"], []
-    return [], words.what, [], [], []
+@dataclass
+class Plan:
+    """What is asked for. No packages: all of them."""
+
+    packages: list = field(default_factory=list)
+    pattern: str = ""
+    first: list = field(default_factory=list)
+    compute: list = field(default_factory=list)
+    wait: list = field(default_factory=list)
+    after: list = field(default_factory=list)
+
+    @classmethod
+    def of(cls, words):
+        if words.what is None:
+            return cls(first=FIRST, compute=COMPUTE, wait=WAIT, after=long_steps() if words.long else [])
+        of_crate = packages_of(words.what)
+        if of_crate:
+            return cls(packages=[*of_crate, "house"], first=["formatting"], compute=["lints"])
+        return cls(pattern=words.what)
+
+    def built(self):
+        return self.packages + [needed for name in self.packages for needed in RUNS.get(name, [])]
+
+    def jobs(self, programs):
+        """The jobs of each lane."""
+        compute = [step(name, LINTED=shlex.join(packages_options(self.packages))) for name in self.compute]
+        # The demonstration runs what the tests have built.
+        wait = [step(name, HEARSAY_BIN=str(TARGET / "debug" / "hearsay")) for name in self.wait]
+        for program in programs:
+            if not self.packages or program.package in self.packages:
+                computing, waiting = jobs_of(program, self.pattern)
+                compute += computing
+                wait += waiting
+        return compute, wait
 
 
 def main():
@@ -368,31 +401,25 @@ def main():
     running = Running()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: (running.end(), os._exit(128 + number)))
-    packages, pattern, first, compute, wait = plan(words)
-    done = [step(name) for name in first]
+    plan = Plan.of(words)
+    done = [step(name) for name in plan.first]
     for job in done:
         running.run(job)
-    built, programs = build(running, packages)
+    built, programs = build(running, plan.built())
     done.append(built)
-    compute = [step(name, LINTED=shlex.join(packages_options(packages))) for name in compute]
-    # The demonstration runs what the tests have built.
-    wait = [step(name, HEARSAY_BIN=str(TARGET / "debug" / "hearsay")) for name in wait]
-    for program in programs:
-        computing, waiting = jobs_of(program, pattern)
-        compute += computing
-        wait += waiting
     if built.code == 0:
+        compute, wait = plan.jobs(programs)
         lanes(running, compute, wait)
         done += compute + wait
-        for job in [step(name) for name in long_steps() if words.long]:
+        for job in [step(name) for name in plan.after]:
             running.run(job)
             done.append(job)
-            # Their tests are the others' ignored ones.
+            # Its tests are the others' ignored ones.
             for other in done:
                 other.ignored = [line for line in other.ignored if BY_LONG not in line]
     is_good = report(done, programs, began, worked)
-    if pattern and not any(job.program for job in done):
-        say(f"scripts/test: no crate is called {pattern}, and no test's name contains it (CRATE::MODULE::TEST)")
+    if plan.pattern and built.code == 0 and not any(job.program for job in done):
+        say(f"scripts/test: no crate is called {plan.pattern}, and no test's name contains it (CRATE::MODULE::TEST)")
         is_good = False
     sys.exit(0 if is_good else 1)
 

@@ -1,5 +1,5 @@
-//! `hearsay-lab validate`: its output, and its exit code. `papers/tests/references.rs` tests whether the
-//! simulator is near enough.
+//! `hearsay-lab validate`: whether the simulator is near enough to ns-3 and to closed forms; its output, and its exit
+//! code.
 
 use std::fs;
 
@@ -10,6 +10,26 @@ use crate::lab::schema::assert_valid;
 /// Settings under which receivers differ from those of ns-3's chains.
 const OTHER: [&str; 8] =
     ["validate", "--quick", "--seeds", "1", "--jobs", "2", "--set", "receiver=lock"];
+
+/// Runs every case, and expects each figure to be near enough.
+fn all_are_near_enough(more: &[&str]) {
+    let world = World::new();
+    let words = ["validate", "--quick", "--quiet", "--json", "-"];
+    let figures = world.run(&[&words[..], more].concat()).expect(0).json();
+    let judged = figures["figures"].as_array().expect("a list");
+    assert!(judged.len() > 50 && figures["failed"] == 0, "{figures:#}");
+}
+
+/// By ns-3's rules; this includes the fresh cases under the papers' rules.
+#[test]
+fn every_case_is_near_enough() {
+    all_are_near_enough(&[]);
+}
+
+#[test]
+fn ns3s_chains_losses_and_cells_are_near_enough_by_the_rules_of_the_papers_experiments() {
+    all_are_near_enough(&["--set", "reception=capture", "--set", "dcf=standard"]);
+}
 
 #[test]
 fn figures_stand_beside_references_and_what_is_off_fails_by_name() {

@@ -100,7 +100,8 @@ pub enum NearOutput {
     Origin(OriginInput),
     /// For the client of a TCP connection: bytes that its server sent.
     Tcp(TcpId, Bytes),
-    /// The server of a TCP connection has said all; with an error, it has refused or reset the connection.
+    /// The server of a TCP connection has said all. With an error the connection is refused, reset or broken off, maybe
+    /// after the server has said all.
     TcpEnd(TcpId, Result<(), FetchError>),
     /// Send this request straight to its origin, with this many bytes granted: the pair cannot carry it.
     Past(FetchId, Box<Fetch>, u64),

@@ -61,7 +61,10 @@ pub struct Side {
     pub heard: Vec<u8>,
     /// When it heard something, and how much it had heard then.
     pub times: Vec<(Instant, usize)>,
+    /// How the other side's words ended.
     pub end: Option<Result<(), FetchError>>,
+    /// The connection broke off.
+    pub is_broken_off: bool,
     says: VecDeque<u8>,
     /// How its words end, once it has said all.
     last: Option<Result<(), FetchError>>,
@@ -76,7 +79,10 @@ impl Side {
     }
 
     fn ends(&mut self, result: Result<(), FetchError>) {
-        assert_eq!(self.end.replace(result), None, "it ends once");
+        // After the other side has said all, the connection may still break off.
+        assert!(!self.is_broken_off && (self.end.is_none() || result.is_err()), "it ends once");
+        self.end.get_or_insert(result);
+        self.is_broken_off = result.is_err();
     }
 
     /// When it had heard this much.

@@ -159,6 +159,18 @@ fn a_silent_far_end_breaks_connections_off() {
 }
 
 #[test]
+fn a_connection_whose_server_has_said_all_may_still_break_off() {
+    let mut net = Net::up(Link::FAST);
+    let (client, server) = net.call(SERVER);
+    net.server_ends(server, Ok(()));
+    net.until(|net| net.clients[&client].end.is_some());
+    assert!(!net.clients[&client].is_broken_off);
+    net.restart_far(true);
+    net.until(|net| net.clients[&client].is_broken_off);
+    assert_eq!(net.clients[&client].end, Some(Ok(())), "what it has heard is all there was");
+}
+
+#[test]
 fn what_the_far_end_does_not_reach_goes_past_it() {
     let mut net = Net::new(Link::FAST);
     net.reach = Reach { v4: true, v6: false };
