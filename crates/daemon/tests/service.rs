@@ -1,5 +1,6 @@
 //! Under a service manager: `Type=notify`, reloads and the watchdog of systemd, against a socket of the test's own.
 
+use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
@@ -45,7 +46,13 @@ impl Manager {
     #[track_caller]
     fn hears(&self) -> String {
         let mut text = [0; 4096];
-        let length = self.socket.recv(&mut text).expect("a message");
+        let length = loop {
+            match self.socket.recv(&mut text) {
+                // A process that was stopped for a while goes on with this error.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                received => break received.expect("a message"),
+            }
+        };
         String::from_utf8_lossy(&text[..length]).into_owned()
     }
 

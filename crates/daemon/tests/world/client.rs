@@ -158,7 +158,10 @@ impl Raw {
         let _ = self.stream.set_read_timeout(Some(time));
         let read = self.stream.peek(&mut [0; 1]);
         let _ = self.stream.set_read_timeout(Some(TIMEOUT));
-        !matches!(read, Ok(1..)) && !read.is_err_and(|error| is_timeout(&error))
+        match read {
+            Ok(bytes) => bytes == 0,
+            Err(error) => !is_timeout(&error) && error.kind() != ErrorKind::Interrupted,
+        }
     }
 
     /// Waits until the other end closes, without a further byte.
@@ -197,6 +200,8 @@ impl Raw {
                     let held = String::from_utf8_lossy(&self.held);
                     panic!("the connection neither answers nor ends; it said {held:?}")
                 }
+                // The process was stopped for a while.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // A reset also ends the connection.
                 Err(_) => return None,
             }

@@ -1,6 +1,6 @@
 //! An origin that sends exactly the bytes of a test's script.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -136,6 +136,8 @@ impl Visit {
             }
             match self.stream.read(&mut buffer) {
                 Ok(count) if count > 0 => self.held.extend_from_slice(&buffer[..count]),
+                // The process was stopped for a while.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 _ => return None,
             }
         }
