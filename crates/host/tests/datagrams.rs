@@ -73,7 +73,7 @@ async fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What a socket has received up to a datagram of the word `last`, without the first ones `to all`.
+/// The datagrams that a socket receives up to one of the word `last`, without the first ones `to all`.
 async fn until_last(socket: &UdpSocket) -> Vec<(IpAddr, Vec<u8>)> {
     let mut all = Vec::new();
     wait_for("the last datagram", || {
