@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::schema;
 
-/// What a run says if the machine was too busy for it.
+/// The beginning of a run's note that the machine was too busy for it.
 pub const LATE: &str = "this run is NOT VALID";
 
 #[derive(Debug)]
