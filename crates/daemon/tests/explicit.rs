@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::world::network::{self, CLIENT};
 use crate::world::{
-    self, Curl, Hearsay, Nginx, Raw, Script, Unheard, World, assert_same, noise, sh, wait_until,
+    self, ClosedPort, Curl, Hearsay, Nginx, Raw, Script, World, assert_same, noise, sh, wait_until,
 };
 
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
@@ -309,8 +309,8 @@ fn a_tunnel_carries_any_bytes_both_ways_and_half_closes() {
 fn a_tunnel_to_where_nobody_listens_is_a_502() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);
-    let unheard = Unheard::new();
-    let to = unheard.address();
+    let closed = ClosedPort::new();
+    let to = closed.address();
     let mut client = Raw::connect(hearsay.proxy);
     client.send(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
     assert_eq!(client.reply().status, 502);
@@ -642,8 +642,8 @@ fn an_origin_that_refuses_an_upload_before_its_end_is_heard() {
 fn an_origin_that_cannot_be_reached_is_a_502_that_says_why() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);
-    let unheard = Unheard::new();
-    let url = format!("http://{}/", unheard.address());
+    let closed = ClosedPort::new();
+    let url = format!("http://{}/", closed.address());
     let reply = hearsay.get(&url).expect(502);
     assert!(reply.field("proxy-status").contains("destination_unavailable"), "{reply:?}");
     let unknown = hearsay.get("http://no-such-name.invalid/").expect(502);
@@ -788,8 +788,8 @@ fn a_client_that_leaves_takes_its_unfinished_tunnel_with_it() {
 fn a_tunnel_that_leads_nowhere_is_answered_with_a_reason() {
     let world = World::new();
     let hearsay = Hearsay::start(&world);
-    let unheard = Unheard::new();
-    let to = unheard.address();
+    let closed = ClosedPort::new();
+    let to = closed.address();
     let mut client = Raw::connect(hearsay.proxy);
     client.send(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
     let reply = client.reply().expect(502);

@@ -144,10 +144,10 @@ impl Drop for Process {
     }
 }
 
-/// An address on loopback where nobody listens: until this is dropped, no other process can take the port.
-pub struct Unheard(OwnedFd);
+/// An address on loopback that refuses connections: until this is dropped, no other process can listen there.
+pub struct ClosedPort(OwnedFd);
 
-impl Unheard {
+impl ClosedPort {
     pub fn new() -> Self {
         use rustix::net::{AddressFamily, SocketType, bind, socket};
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
