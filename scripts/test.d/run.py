@@ -25,11 +25,11 @@ LOGS = TARGET / "test-logs"
 
 # Crates whose tests run another crate's program.
 RUNS = {"lab": ["daemon"]}
-# Test programs whose tests wait in real time: all of them, or the named modules.
+# Crates whose tests from outside wait in real time: all of them, or those of the named modules.
 WAITS = {
-    ("daemon", "daemon"): None,
-    ("host", "host"): None,
-    ("lab", "lab"): {
+    "daemon": None,
+    "host": None,
+    "lab": {
         "book", "endings", "events", "far", "gateway", "ordinary_user", "real", "refusals", "schemes", "transfers",
         "troubles",
     },
@@ -240,7 +240,7 @@ def add_build_times(programs):
 
 def jobs_of(program, pattern):
     """The tests of a program as jobs: one of what computes, if there is any, and one for each module of what waits."""
-    waits = WAITS.get((program.package, program.name), set())
+    waits = set() if program.is_unit else WAITS.get(program.package, set())
     computing, waiting = [], {}
     for test in program.list():
         module = test.split("::")[0]
