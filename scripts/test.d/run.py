@@ -35,7 +35,7 @@ WAITS = {
     },
 }
 FIRST = ["formatting", "scripts_parse", "shell_scripts"]
-COMPUTE = ["lints", "features", "fuzz_targets", "documentation", "examples"]
+COMPUTE = ["compiled_once", "lints", "features", "fuzz_targets", "documentation", "examples"]
 WAIT = ["demonstration"]
 SHOWN = 10
 # Stands in the reasons of ignored tests.
@@ -131,8 +131,7 @@ class Running:
             for line in process.stdout:
                 log.write(line)
                 now = time.monotonic()
-                self.note(job, line, now - last)
-                if RESULT.match(line):
+                if self.note(job, line, now - last):
                     last = now
             errors.join()
             job.code = process.wait()
@@ -150,15 +149,17 @@ class Running:
 
     @staticmethod
     def note(job, line, seconds):
+        """Notes what a line says. Whether it is a test's result."""
         if "SKIPPED:" in line:
             job.skipped.append(line.strip())
         found = RESULT.match(line)
         if not found:
-            return
+            return False
         if found["verdict"] == "ignored":
             job.ignored.append(f"{job.whole_name(found['name'])}{found['why']}")
         else:
             job.tests.append((found["name"], found["verdict"], seconds))
+        return True
 
     @staticmethod
     def tell(job, log_path):

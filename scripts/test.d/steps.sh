@@ -72,10 +72,11 @@ demonstration() {
 
 # Testing one crate compiles nothing that testing all of them has compiled.
 compiled_once() {
-    local manifest name
+    local manifest name messages
     for manifest in crates/*/Cargo.toml crates/*/tests/Cargo.toml; do
         name=$(sed -n 's/^name = "\(.*\)"/\1/p;T;q' "$manifest")
-        cargo test -p "$name" --no-run --locked --message-format=json 2>/dev/null | grep -q '"fresh":false' || continue
+        messages=$(cargo test -p "$name" --no-run --locked --quiet --message-format=json)
+        [[ $messages == *'"fresh":false'* ]] || continue
         say "cargo test -p $name compiles again what cargo test has compiled: add the feature to workspace-hack/Cargo.toml"
         return 1
     done

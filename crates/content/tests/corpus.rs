@@ -6,7 +6,7 @@ use content::{Root, Segment};
 
 #[test]
 fn the_corpus_of_manifests_decodes_or_is_refused() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/manifest_decode");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/manifest_decode");
     let (mut decoded, mut refused) = (0, 0);
     for file in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
         let path = file.expect("a directory entry").path();
@@ -24,7 +24,7 @@ fn the_corpus_of_manifests_decodes_or_is_refused() {
 
 #[test]
 fn the_corpus_of_roots_decodes_or_is_refused() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/root");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/root");
     let (mut decoded, mut refused) = (0, 0);
     for file in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
         let path = file.expect("a directory entry").path();

@@ -98,7 +98,7 @@ struct Job<'a> {
     oid: Option<Oid>,
     /// The path to write to, as the user gave it.
     output: PathBuf,
-    /// What is there.
+    /// The kind of file that this path leads to.
     target: Target,
     proxy: SocketAddr,
     control: &'a [PathBuf],

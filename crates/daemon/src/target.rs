@@ -17,7 +17,7 @@ const LINKS_MAX: usize = 40;
 /// The links below are no names: each stands for a file that a process has open.
 const OPEN_FILES: &str = "/proc";
 
-/// What a path leads to.
+/// The file, device or pipe that a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A regular file, or none yet. This is its path behind all links.
@@ -155,7 +155,7 @@ pub(crate) mod tests {
             Self { path: path.to_owned(), reader }
         }
 
-        /// What was written to it since.
+        /// Reads the text that was written to it since the last call.
         pub(crate) fn read(&mut self) -> String {
             let mut bytes = [0; 4096];
             let length = self.reader.read(&mut bytes).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What a machine does for a node, from outside: one file for each part, in namespaces where it needs one.
+//! The Linux side of a node, from outside: one file for each part, in namespaces where it needs one.
 
 mod capture;
 mod corpus;

@@ -262,9 +262,13 @@ fn sources() -> Vec<PathBuf> {
     let crates = root().join("crates");
     files()
         .into_iter()
-        .filter(|path| path.starts_with(&crates) && path.extension().is_some_and(|it| it == "rs"))
+        .filter(|path| path.starts_with(&crates) && is_rust(path))
         .filter(|path| path.components().any(|it| it.as_os_str() == "src"))
         .collect()
+}
+
+fn is_rust(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "rs")
 }
 
 /// The number of lines before the unit tests at a file's end.

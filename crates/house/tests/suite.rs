@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{metadata, name, none, read, root, shown, sources, text, workspace_packages};
+use crate::{
+    files, is_rust, metadata, name, none, read, root, shown, sources, text, workspace_packages,
+};
 
 /// The number of test programs. Each is linked with all that it tests.
 const PROGRAMS: usize = 30;
@@ -28,6 +30,9 @@ const OPTIMISED: [(&str, i64); 12] = [
     ("store", 1),
     ("wire", 1),
 ];
+
+/// Lines of tests that need no package of their own.
+const SMALL_TESTS: usize = 40;
 
 /// Reasons for which a test may be ignored: `scripts/test --long` runs it, or it is a tool of another test.
 const IGNORED: [&str; 3] = [
@@ -72,13 +77,17 @@ fn the_tests_profile_optimises_what_is_listed_here() {
 #[test]
 fn tests_of_optimised_libraries_are_packages_of_their_own() {
     let is_optimised = |package: &Value| OPTIMISED.iter().any(|(it, _)| *it == name(package));
-    let is_long = |target: &Value| {
-        target["kind"][0] == "test" && read(text(&target["src_path"]).as_ref()).lines().count() > 40
-    };
     let mut wrong = Vec::new();
     for package in workspace_packages().iter().filter(|it| is_optimised(it)) {
         let targets = package["targets"].as_array().expect("a list").iter();
-        wrong.extend(targets.filter(|it| is_long(it)).map(|it| text(&it["src_path"]).to_owned()));
+        for target in targets.filter(|it| it["kind"][0] == "test") {
+            let folder = Path::new(text(&target["src_path"])).parent().expect("its folder");
+            let tests = files().into_iter().filter(|it| it.starts_with(folder) && is_rust(it));
+            let lines = tests.map(|it| read(&it).lines().count()).sum::<usize>();
+            if lines > SMALL_TESTS {
+                wrong.push(format!("{}: {lines} lines", shown(folder)));
+            }
+        }
     }
     none(&wrong, "tests that the tests' profile optimises");
 }
@@ -109,7 +118,7 @@ fn every_package_with_tests_unites_its_features() {
 fn ignored_tests_say_who_runs_them() {
     let mark = ["#[ign", "ore"].concat();
     let mut wrong = Vec::new();
-    for path in crate::files().iter().filter(|it| it.extension().is_some_and(|it| it == "rs")) {
+    for path in files().iter().filter(|it| is_rust(it)) {
         for line in read(path).lines().filter(|it| it.trim_start().starts_with(&mark)) {
             if !IGNORED.iter().any(|reason| line.contains(reason)) {
                 wrong.push(format!("{}: {}", shown(path), line.trim()));

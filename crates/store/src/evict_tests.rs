@@ -86,7 +86,7 @@ fn a_unit_that_was_never_stored_has_no_ghost() {
 #[test]
 fn no_unit_has_the_fingerprint_of_a_free_slot() {
     let mut s3 = S3Fifo::new(0);
-    // Of so many, chance would give it to seven or eight.
+    // A fingerprint has 16 bits: without the mark, 7 or 8 of 500,000 units would have that of a free slot.
     assert!((0..500_000).all(|number| s3.enter(key(number)) == 0));
 }
 
@@ -100,7 +100,7 @@ fn a_ghost_returns_once() {
     assert_eq!(s3.enter(key), 0);
 }
 
-/// Which of these are known, in this order. A ghost that was found is gone.
+/// The numbers of the units that have a ghost, in the given order. Asking removes the ghost.
 fn found(s3: &mut S3Fifo, numbers: impl IntoIterator<Item = u32>) -> Vec<bool> {
     numbers.into_iter().map(|number| s3.enter(key(number)) > 0).collect()
 }

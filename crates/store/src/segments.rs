@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(segments.first_in(), Some(SegmentId(1)));
     }
 
-    /// What is younger than the cold epoch survives.
+    /// Segments younger than the cold epoch survive.
     #[test]
     fn the_segment_with_the_smallest_share_of_survivors_is_the_coldest() {
         use Kind::{Fresh, Kept, Probation};

@@ -112,7 +112,7 @@ impl Part {
         self.bytes > 0 && self.meta.length == Some(self.bytes)
     }
 
-    /// What a request to resume needs: the first missing byte, and the validator for `If-Range`.
+    /// The first missing byte and the validator for `If-Range`, if a request can resume here.
     pub fn resumable(&self) -> Option<(u64, &str)> {
         let validator = self.meta.validator.as_deref()?;
         (self.bytes > 0).then_some((self.bytes, validator))

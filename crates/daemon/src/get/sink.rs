@@ -42,7 +42,7 @@ impl Sink {
         })
     }
 
-    /// What is being downloaded.
+    /// The version of the URL that is downloaded.
     pub fn meta(&self) -> &Meta {
         match self {
             Self::Part(part, _) => part.meta(),
@@ -63,7 +63,7 @@ impl Sink {
         matches!(self, Self::Part(part, _) if part.is_whole())
     }
 
-    /// What a request to resume needs: the first missing byte, and the validator for `If-Range`.
+    /// The first missing byte and the validator for `If-Range`, if a request can resume here.
     pub fn resumable(&self) -> Option<(u64, &str)> {
         match self {
             Self::Part(part, _) => part.resumable(),
@@ -143,7 +143,7 @@ impl Sink {
         }
     }
 
-    /// What is left of a download that broke off, for the user; `None`: nothing.
+    /// A text for the user on the bytes of a download that broke off; `None`: no byte has arrived.
     pub fn left(&self) -> Option<String> {
         let bytes = term::bytes(self.bytes());
         match self {

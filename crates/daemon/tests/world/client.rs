@@ -154,7 +154,7 @@ impl Raw {
     }
 
     /// Whether the connection ends within this time.
-    pub fn has_ended_within(&mut self, time: Duration) -> bool {
+    pub fn ends_within(&self, time: Duration) -> bool {
         let _ = self.stream.set_read_timeout(Some(time));
         let read = self.stream.peek(&mut [0; 1]);
         let _ = self.stream.set_read_timeout(Some(TIMEOUT));

@@ -41,6 +41,26 @@ pub(super) struct Entry<P> {
 }
 
 impl<P> Entry<P> {
+    /// A packet with these first sequence number and end, of which nothing has happened yet.
+    pub(super) fn new((seq, end): (u32, u32), bytes: u32, packet: P, to: IpAddr) -> Self {
+        Self {
+            seq,
+            end,
+            bytes,
+            packet,
+            to,
+            waiting: 0,
+            at: Instant::ZERO,
+            order: 0,
+            is_heard: false,
+            resends: 0,
+            given_up: 0,
+            is_suspect: false,
+            is_doubted: false,
+            is_repeated: false,
+        }
+    }
+
     /// Whether it has left the MAC, as far as is known.
     pub(super) fn has_left(&self) -> bool {
         self.waiting == 0
@@ -165,22 +185,8 @@ mod tests {
     const BASE: u32 = u32::MAX - 99;
 
     fn entry(seq: u32, end: u32) -> Entry<()> {
-        Entry {
-            seq: BASE.wrapping_add(seq),
-            end: BASE.wrapping_add(end),
-            bytes: end - seq,
-            packet: (),
-            to: Ipv4Addr::LOCALHOST.into(),
-            waiting: 0,
-            at: Instant::ZERO,
-            order: 0,
-            is_heard: false,
-            resends: 0,
-            given_up: 0,
-            is_suspect: false,
-            is_doubted: false,
-            is_repeated: false,
-        }
+        let range = (BASE.wrapping_add(seq), BASE.wrapping_add(end));
+        Entry::new(range, end - seq, (), Ipv4Addr::LOCALHOST.into())
     }
 
     /// These packets, inserted in this order.

@@ -152,20 +152,9 @@ impl<P: Packet> Recover<P> {
         } else if self.has_room(slot, cost(header)) {
             self.counters.cached += 1;
             self.counters.evicted_other += self.table.flow(slot).cache.insert(Entry {
-                seq: tcp.seq,
-                end,
-                bytes: cost(header),
-                packet: packet.clone(),
-                to: next.hop,
                 waiting: 1,
                 at: now,
-                order: 0,
-                is_heard: false,
-                resends: 0,
-                given_up: 0,
-                is_suspect: false,
-                is_doubted: false,
-                is_repeated: false,
+                ..Entry::new((tcp.seq, end), cost(header), packet.clone(), next.hop)
             });
         }
         self.arm(slot);

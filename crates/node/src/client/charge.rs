@@ -129,7 +129,7 @@ mod tests {
     use crate::client::peer_readers::tests::{begin, peer};
     use crate::context::tests::context;
 
-    /// What a request takes that gets an object under way, in bytes.
+    /// The bytes that a request for an object takes which is still arriving.
     const TAKEN: u64 = REQUEST_COST + TRANSFER_COST;
 
     fn units_ahead(cx: &Context, id: ExchangeId) -> usize {

@@ -250,7 +250,7 @@ mod tests {
         Instant::ZERO + Duration::from_secs(seconds)
     }
 
-    /// A router behind a next hop, so many hops from the gateway, if the table has them.
+    /// Routes of a router that reaches the gateway by one next hop, with its number of hops to the gateway if the table knows it.
     fn behind_a_hop(hops: Option<u32>) -> Routes {
         let path = |hops| Path { next_hop: HOP, interface: 3, metric: None, hops: Some(hops) };
         let exit = Exit::Mesh(Route {

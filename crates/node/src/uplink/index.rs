@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(index.around(3, 1000, 1000), Span { first: 10, count: 1 });
     }
 
-    /// What may happen to a history.
+    /// A change of a history.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Push(u8),

@@ -260,7 +260,7 @@ fn copies_of_an_acknowledgement_wait_for_the_mac_together() {
     assert_eq!(waiting(&it), 1, "so is this one");
 }
 
-/// What a sender with nothing more to wait for sends next, it sends because the acknowledgement came (section 3.8).
+/// A sender whose packets are all acknowledged sends the next one because of the acknowledgement (section 3.8).
 #[test]
 fn new_data_shows_that_the_acknowledgement_before_it_arrived() {
     type Act = fn(&mut Middle);

@@ -1,4 +1,4 @@
-//! What is bounded: memory, times, and how often something is done.
+//! Bounds of memory, of times, and of repetitions.
 
 use std::time::Duration;
 

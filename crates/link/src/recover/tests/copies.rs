@@ -51,7 +51,7 @@ fn copies_of_what_was_sent_again_four_times_go_on() {
     assert_eq!(it.engine.counters().data_absorbed, 4);
 }
 
-/// Who does not listen to neighbours knows only what the MAC still has, and only if it looks after that.
+/// Without listening to neighbours, a router knows only the packets that the MAC still has, and only if it keeps account of them.
 #[test]
 fn without_overhearing_a_copy_is_absorbed_while_the_mac_has_one() {
     for mac_trigger in [true, false] {
@@ -123,7 +123,7 @@ fn data_with_other_control_bits_or_options_is_not_answered() {
     assert!(it.forward(data(1)));
 }
 
-/// What the router itself receives it only looks at.
+/// Packets for the router itself are only looked at.
 #[test]
 fn only_strays_with_data_begin_this_routers_own_flow_anew() {
     let here = end(2);

@@ -20,7 +20,7 @@ pub(super) struct Middle {
     pub(super) other: Option<usize>,
     /// Routing's next hop of acknowledgements.
     pub(super) back: usize,
-    /// What left for the MAC.
+    /// Packets handed to the MAC.
     pub(super) left: Vec<(Plain, usize)>,
     pub(super) messages: Vec<Message>,
 }
@@ -124,7 +124,7 @@ impl Middle {
         self.drain();
     }
 
-    /// What is known of the data's flow.
+    /// The state of the data's flow.
     pub(super) fn flow(&self) -> &Flow<Plain> {
         self.engine.table.get(self.engine.table.find((end(0), end(9))).unwrap())
     }
@@ -136,7 +136,7 @@ impl Middle {
         cache.iter().map(|it| it.seq.wrapping_sub(ISS) / MSS).collect()
     }
 
-    /// What left since the last call.
+    /// Takes the packets that have left since the last call.
     pub(super) fn took(&mut self) -> Vec<(Plain, usize)> {
         std::mem::take(&mut self.left)
     }

@@ -1,4 +1,4 @@
-//! What the MAC and neighbours say of what left.
+//! Reports of the MAC and of neighbours on packets that have left.
 
 use super::super::{Config, OnNotice, Timer};
 use super::middle::{ISS, MSS, Middle, ack, ack_with, at, data, with};
