@@ -390,6 +390,8 @@ pub enum FetchError {
     NotTls,
     /// It sent a mirror's request where this node may not go, too often elsewhere, or for a token that nobody gets.
     Astray,
+    /// The far end has no room for more connections with servers, and has not dialled.
+    NoRoom,
 }
 
 /// Why a file was not published or an object not withdrawn. Sizes are in bytes.

@@ -14,7 +14,7 @@ pub use crate::uplink::tcp::Dialled;
 pub use overheard::segments as overheard;
 pub use uplink::{
     Heard, PairEnd, uplink_control, uplink_encoded, uplink_handshake, uplink_listing,
-    uplink_messages, uplink_published, uplink_record,
+    uplink_messages, uplink_proven, uplink_published, uplink_record,
 };
 
 use crate::http::{self, CacheControl, Ranges, Record, Row, Screen, Verdict};

@@ -4,7 +4,7 @@ use super::gateway::Gateway;
 use bytes::Bytes;
 use host::parting::part;
 use node::driver::shares::Shares;
-use node::uplink::{Guest, PairKeys, Refused};
+use node::uplink::{Ended, Guest, PairKeys, Refused};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -110,7 +110,9 @@ impl Door {
             match known {
                 Ok(Some(key)) => return Some((stream, guest, key)),
                 Ok(None) => {}
-                Err(_) => {
+                // Who does not know this end's key learns nothing from it.
+                Err(Ended::Unproven) => return None,
+                Err(Ended::Version | Ended::Broken) => {
                     let _ = part(stream).await;
                     return None;
                 }

@@ -102,6 +102,10 @@ impl UplinkLine {
                 counts.requests, counts.requests_past, counts.requests_broken
             ),
         );
+        let unknown = counts.messages_unknown + counts.parts_unknown;
+        if unknown > 0 {
+            line("skipped", format!("{unknown} messages of a later version, or parts of them"));
+        }
         let tcp = counts.tcp_flows + counts.tcp_flows_past;
         if tcp > 0 {
             line(
@@ -131,6 +135,8 @@ mod tests {
             received_control_bytes: 1 << 20,
             round_trip_micros: 212_000,
             requests: 7,
+            messages_unknown: 2,
+            parts_unknown: 1,
             ..PairReport::default()
         };
         let far =
@@ -139,5 +145,6 @@ mod tests {
             UplinkLine::new(&far, State::Up, counts).page(Style { width: 80, colour: false });
         assert!(page.contains("far.example.org:3144, up") && page.contains("212 ms"), "{page}");
         assert!(page.contains("100 MiB of content as 10 MiB (90 % saved)"), "{page}");
+        assert!(page.contains("3 messages of a later version"), "{page}");
     }
 }

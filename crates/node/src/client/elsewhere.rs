@@ -23,7 +23,7 @@ pub fn outcome(cx: &Context, id: ExchangeId, error: Option<FetchError>) -> Outco
         Some(FetchError::NoTls) => Outcome::NotUnderstood,
         Some(FetchError::TimedOut) => Outcome::TimedOut,
         Some(FetchError::Malformed) => Outcome::Malformed,
-        Some(FetchError::NoRoute) => Outcome::Busy,
+        Some(FetchError::NoRoute | FetchError::NoRoom) => Outcome::Busy,
         Some(FetchError::Untrusted) => Outcome::Untrusted,
         Some(FetchError::NotTls) => Outcome::NotTls,
         // A peer's request has no content.

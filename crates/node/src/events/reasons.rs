@@ -73,6 +73,8 @@ wire::reasons! {
         Astray = "astray",
         /// The origin speaks no TLS, or none that is accepted.
         NotTls = "not_tls",
+        /// The far end has no room for more connections, and has not dialled.
+        NoRoom = "no_room",
     }
 }
 
@@ -93,6 +95,7 @@ impl From<FetchError> for FetchEnd {
             FetchError::Untrusted => Self::Untrusted,
             FetchError::Astray => Self::Astray,
             FetchError::NotTls => Self::NotTls,
+            FetchError::NoRoom => Self::NoRoom,
         }
     }
 }

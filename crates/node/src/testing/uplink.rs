@@ -3,8 +3,8 @@
 
 use crate::uplink::codec::Fields;
 use crate::uplink::control::{Reader, Speaker};
-use crate::uplink::messages::{Context, decode, encode};
-use crate::uplink::session::{Came, Session};
+use crate::uplink::messages::{Context, Skipped, decode, encode};
+use crate::uplink::session::{self, Came, Session};
 use crate::uplink::wanax::Listing;
 use crate::uplink::{Guest, Message, PairKeys, Refused};
 use bytes::Bytes;
@@ -38,9 +38,9 @@ pub enum Heard {
 }
 
 impl PairEnd {
-    /// The end that dials.
-    pub fn near(mut keys: PairKeys) -> Self {
-        let session = Session::near(&mut keys);
+    /// The end that dials the far end with this key.
+    pub fn near(mut keys: PairKeys, far: &PublicKey) -> Self {
+        let session = Session::near(&mut keys, far);
         Self { keys, session, speaker: Speaker::default(), reader: Reader::default() }
     }
 
@@ -64,7 +64,7 @@ impl PairEnd {
                 Came::Nothing => return Heard::Nothing,
                 Came::Known(key) => return Heard::Known(key),
                 Came::Refused(why) => return Heard::Refused(why),
-                Came::Broken => return Heard::Broken,
+                Came::Broken | Came::Unproven => return Heard::Broken,
                 Came::Record(record) => {
                     return self.read(&record).map_or(Heard::Broken, Heard::Messages);
                 }
@@ -136,6 +136,11 @@ impl PairEnd {
     }
 }
 
+/// What a near end begins with, as if it knew the far end with this key.
+pub fn uplink_proven(beginning: &[u8], far: &PublicKey) -> Option<Vec<u8>> {
+    session::proven(beginning, far)
+}
+
 /// Messages, encoded.
 pub fn uplink_encoded(messages: &[Message]) -> Vec<u8> {
     let (mut cx, mut out) = (Context::default(), Vec::new());
@@ -149,14 +154,16 @@ pub fn uplink_encoded(messages: &[Message]) -> Vec<u8> {
 /// If that does not hold.
 pub fn uplink_messages(bytes: &[u8]) {
     let [mut cx, mut again, mut third] = [Context::default(); 3];
-    let mut fields = Fields(bytes);
-    while let Ok(message) = decode(&mut cx, &mut fields) {
+    let (mut fields, mut skipped) = (Fields(bytes), Skipped::default());
+    while let Ok(message) = decode(&mut cx, &mut fields, &mut skipped) {
+        let Some(message) = message else { continue };
         let mut encoded = Vec::new();
         encode(&mut again, &message, &mut encoded);
-        let mut rest = Fields(&encoded);
-        let decoded = decode(&mut third, &mut rest);
+        let (mut rest, mut left) = (Fields(&encoded), Skipped::default());
+        let decoded = decode(&mut third, &mut rest, &mut left);
         assert!(rest.0.is_empty(), "{} bytes more than the message", rest.0.len());
-        assert_eq!(decoded.as_ref(), Ok(&message));
+        assert_eq!(decoded.as_ref(), Ok(&Some(message)));
+        assert_eq!(left, Skipped::default());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Messages as one zstd stream a direction: what was said before costs little the next time.
 
 use super::codec::{Fields, Malformed};
-use super::messages::{self, Context, Message};
+use super::messages::{self, Context, Message, Skipped};
 use zstd_safe::{
     CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective,
     zstd_sys::ZSTD_EndDirective,
@@ -86,11 +86,15 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Reads the messages of one compressed piece.
+    /// Reads the messages of one compressed piece, and says what it did not understand.
     ///
     /// # Errors
     /// If it is not what a [`Speaker`] made, or decompresses to more than is held at one time.
-    pub fn hear(&mut self, bytes: &[u8], mut each: impl FnMut(Message)) -> Result<(), Malformed> {
+    pub fn hear(
+        &mut self,
+        bytes: &[u8],
+        mut each: impl FnMut(Message),
+    ) -> Result<Skipped, Malformed> {
         let mut input = InBuffer::around(bytes);
         let mut produced = 0;
         loop {
@@ -109,11 +113,14 @@ impl Reader {
             }
         }
         let mut fields = Fields(&self.partial);
+        let mut skipped = Skipped::default();
         while !fields.0.is_empty() {
-            each(messages::decode(&mut self.cx, &mut fields)?);
+            messages::decode(&mut self.cx, &mut fields, &mut skipped)?
+                .into_iter()
+                .for_each(&mut each);
         }
         self.partial.clear();
-        Ok(())
+        Ok(skipped)
     }
 }
 

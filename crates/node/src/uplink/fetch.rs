@@ -123,7 +123,7 @@ pub fn decode_headers(fields: &mut Fields<'_>) -> Result<HeaderMap, Malformed> {
 }
 
 /// How the end of a flow is said. What is forbidden is not told in detail.
-const CODES: [FetchError; 11] = [
+const CODES: [FetchError; 12] = [
     FetchError::Unresolved,
     FetchError::Forbidden(Forbidden::Inward),
     FetchError::Unreachable,
@@ -135,6 +135,7 @@ const CODES: [FetchError; 11] = [
     FetchError::NotTls,
     FetchError::NoTls,
     FetchError::Astray,
+    FetchError::NoRoom,
 ];
 
 pub fn code_of(result: Result<(), FetchError>) -> u64 {

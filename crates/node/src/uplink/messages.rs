@@ -6,6 +6,12 @@
 //! `Want`, `Unit`, and the payloads of batches and of `Raw`, which cross in frames of their own. Monitoring: `Beat`, `Beaten`. Encoded
 //! messages cross in order in one zstd stream a direction (`control.rs`), so that what was said before costs
 //! little the next time.
+//!
+//! # Later versions
+//!
+//! Each message is its kind, the length of its fields, and its fields. Who does not know the kind, or finds more fields
+//! than it knows, skips them. So new kinds and new last fields need no new version of the protocol, as long as they leave
+//! a [`Context`] as it is and bring no payload of their own.
 
 use super::codec::{Fields, Malformed, Writer};
 use super::fetch::{self, Asked};
@@ -16,6 +22,7 @@ use crate::input::FetchError;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use store::HistoryState;
+use wire::varint;
 
 /// Spans of a batch, or of a dictionary, at most.
 const SPANS_MAX: usize = 256;
@@ -165,7 +172,20 @@ const ROOT: u8 = 14;
 const ACKNOWLEDGE: u8 = 15;
 const REQUEST: u8 = 16;
 const CHUNKS: u8 = 17;
+/// The last one: what has a greater number is unknown.
 const REACHES: u8 = 18;
+
+/// The fields of a message at most, in bytes: with headers of 32 KiB, and much that a later version may add.
+const FIELDS_MAX: usize = 128 * 1024;
+
+/// What was read and not understood, in messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Of an unknown kind.
+    pub unknown: u64,
+    /// With more fields than are known.
+    pub longer: u64,
+}
 
 /// What both directions' encodings go by: numbers are sent as their distance from the last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,77 +197,131 @@ pub struct Context {
 
 /// Appends a message.
 pub fn encode(cx: &mut Context, message: &Message, out: &mut Vec<u8>) {
-    let mut w = Writer(out);
+    out.extend([kind_of(message), 0]);
+    let begin = out.len();
+    encode_fields(cx, message, &mut Writer(out));
+    let length = out.len() - begin;
+    // Most lengths are one byte, which has its place.
+    match u8::try_from(length) {
+        Ok(length @ ..0x80) => out[begin - 1] = length,
+        _ => {
+            let mut bytes = Vec::new();
+            varint::write(length as u64, &mut bytes);
+            out.splice(begin - 1..begin, bytes);
+        }
+    }
+}
+
+fn kind_of(message: &Message) -> u8 {
     match message {
-        Message::Hello(hello) => encode_hello(hello, &mut w),
+        Message::Hello(_) => HELLO,
+        Message::Open(..) => OPEN,
+        Message::Dial(..) => DIAL,
+        Message::Credit(..) => CREDIT,
+        Message::Cancel(_) => CANCEL,
+        Message::Head(..) => HEAD,
+        Message::Batch(_) => BATCH,
+        Message::Piece(..) => PIECE,
+        Message::Raw(..) => RAW,
+        Message::Finish(..) => FINISH,
+        Message::Want(_) => WANT,
+        Message::Unit(..) => UNIT,
+        Message::Beat { .. } => BEAT,
+        Message::Beaten(_) => BEATEN,
+        Message::Reaches(_) => REACHES,
+        Message::Root { .. } => ROOT,
+        Message::Acknowledge(_) => ACKNOWLEDGE,
+        Message::Request(..) => REQUEST,
+        Message::Chunks(_) => CHUNKS,
+    }
+}
+
+fn encode_fields(cx: &mut Context, message: &Message, w: &mut Writer<'_>) {
+    match message {
+        Message::Hello(hello) => encode_hello(hello, w),
         Message::Open(flow, asked) => {
-            cx.begin(&mut w, OPEN, *flow);
-            fetch::encode_asked(asked, &mut w);
+            cx.begin(w, *flow);
+            fetch::encode_asked(asked, w);
         }
         Message::Dial(flow, dialled) => {
-            cx.begin(&mut w, DIAL, *flow);
-            tcp::encode_dialled(dialled, &mut w);
+            cx.begin(w, *flow);
+            tcp::encode_dialled(dialled, w);
         }
         Message::Piece(flow, bytes) => {
-            cx.begin(&mut w, PIECE, *flow);
+            cx.begin(w, *flow);
             w.string(bytes);
         }
         Message::Raw(flow, length) => {
-            cx.begin(&mut w, RAW, *flow);
+            cx.begin(w, *flow);
             w.number((*length).into());
         }
         Message::Credit(flow, bytes) => {
-            cx.begin(&mut w, CREDIT, *flow);
+            cx.begin(w, *flow);
             w.number(*bytes);
         }
-        Message::Cancel(flow) => cx.begin(&mut w, CANCEL, *flow),
+        Message::Cancel(flow) => cx.begin(w, *flow),
         Message::Head(flow, status, headers) => {
-            cx.begin(&mut w, HEAD, *flow);
+            cx.begin(w, *flow);
             w.number(status.as_u16().into());
-            fetch::encode_headers(headers, &mut w);
+            fetch::encode_headers(headers, w);
         }
         Message::Batch(batch) => {
-            cx.begin(&mut w, BATCH, batch.flow);
-            cx.encode_batch(batch, &mut w);
+            cx.begin(w, batch.flow);
+            cx.encode_batch(batch, w);
         }
         Message::Finish(flow, result) => {
-            cx.begin(&mut w, FINISH, *flow);
+            cx.begin(w, *flow);
             w.number(fetch::code_of(*result));
         }
         Message::Want(positions) => {
-            w.bytes(&[WANT]);
             w.number(positions.len() as u64);
             positions.iter().for_each(|position| w.number(*position));
         }
         Message::Unit(position, bytes) => {
-            w.bytes(&[UNIT]);
             w.number(*position);
             w.string(bytes);
         }
         Message::Beat { nonce, first, disk, network } => {
-            w.bytes(&[BEAT]);
             [u64::from(*nonce), *first, u64::from(*disk), *network]
                 .into_iter()
                 .for_each(|number| w.number(number));
         }
         Message::Beaten(nonce) => {
-            w.bytes(&[BEATEN]);
             w.number((*nonce).into());
         }
-        Message::Reaches(reach) => w.bytes(&[REACHES, reach.bits()]),
+        Message::Reaches(reach) => w.bytes(&[reach.bits()]),
         Message::Root { .. }
         | Message::Acknowledge(_)
         | Message::Request(..)
-        | Message::Chunks(_) => cx.encode_published(message, &mut w),
+        | Message::Chunks(_) => cx.encode_published(message, w),
     }
 }
 
-/// Takes a message off the front.
+/// Takes a message off the front; `None` if it is of an unknown kind. What is not understood is counted.
 ///
 /// # Errors
 /// If there is no whole message, or not one within bounds.
-pub fn decode(cx: &mut Context, fields: &mut Fields<'_>) -> Result<Message, Malformed> {
+pub fn decode(
+    cx: &mut Context,
+    fields: &mut Fields<'_>,
+    skipped: &mut Skipped,
+) -> Result<Option<Message>, Malformed> {
     let [kind] = fields.array()?;
+    let mut known = Fields(fields.string(FIELDS_MAX)?);
+    if kind > REACHES {
+        skipped.unknown += 1;
+        return Ok(None);
+    }
+    let message = decode_fields(cx, kind, &mut known)?;
+    skipped.longer += u64::from(!known.0.is_empty());
+    Ok(Some(message))
+}
+
+fn decode_fields(
+    cx: &mut Context,
+    kind: u8,
+    fields: &mut Fields<'_>,
+) -> Result<Message, Malformed> {
     let of_flow = [OPEN, DIAL, CREDIT, CANCEL, HEAD, BATCH, PIECE, RAW, FINISH, ROOT];
     if of_flow.contains(&kind) {
         cx.flow = fields.relative(cx.flow)?;
@@ -314,7 +388,6 @@ fn some(bytes: &[u8]) -> Result<&[u8], Malformed> {
 }
 
 fn encode_hello(hello: &Hello, w: &mut Writer<'_>) {
-    w.bytes(&[HELLO]);
     for extent in [hello.out, hello.within] {
         w.bytes(&extent.epoch);
         w.number(extent.first);
@@ -345,8 +418,7 @@ fn decode_hello(fields: &mut Fields<'_>) -> Result<Message, Malformed> {
 }
 
 impl Context {
-    fn begin(&mut self, w: &mut Writer<'_>, kind: u8, flow: u64) {
-        w.bytes(&[kind]);
+    fn begin(&mut self, w: &mut Writer<'_>, flow: u64) {
         w.relative(self.flow, flow);
         self.flow = flow;
     }
@@ -355,17 +427,16 @@ impl Context {
     fn encode_published(&mut self, message: &Message, w: &mut Writer<'_>) {
         match message {
             Message::Root { flow, length, listing, payload } => {
-                self.begin(w, ROOT, *flow);
+                self.begin(w, *flow);
                 [length, listing, payload].into_iter().for_each(|it| w.number((*it).into()));
             }
-            Message::Acknowledge(payload) => self.speak_of(w, ACKNOWLEDGE, *payload),
+            Message::Acknowledge(payload) => self.speak_of(w, *payload),
             Message::Request(payload, names) => {
-                self.speak_of(w, REQUEST, *payload);
+                self.speak_of(w, *payload);
                 w.number(names.len() as u64);
                 names.iter().for_each(|name| w.bytes(name));
             }
             Message::Chunks(lengths) => {
-                w.bytes(&[CHUNKS]);
                 w.number(lengths.len() as u64);
                 lengths.iter().for_each(|length| w.number((*length).into()));
             }
@@ -373,8 +444,7 @@ impl Context {
         }
     }
 
-    fn speak_of(&mut self, w: &mut Writer<'_>, kind: u8, payload: u64) {
-        w.bytes(&[kind]);
+    fn speak_of(&mut self, w: &mut Writer<'_>, payload: u64) {
         w.relative(self.payload, payload);
         self.payload = payload;
     }

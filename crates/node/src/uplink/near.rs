@@ -34,6 +34,8 @@ use wire::{Instant, PublicKey};
 const REDIAL_MIN: Duration = Duration::from_secs(1);
 /// … and twice as long after each further failure, up to this.
 const REDIAL_MAX: Duration = Duration::from_secs(30);
+/// A far end that says nothing at all may be back, or have room, at any moment: the next attempt is no later than this.
+const REDIAL_SILENT: Duration = Duration::from_secs(4);
 /// A connection that lasts this long was sound: the next is tried soon.
 const SOUND: Duration = Duration::from_secs(5);
 /// The head of a request at most, in bytes of plain text; longer ones go past the pair.
@@ -291,12 +293,12 @@ impl Near {
                     }
                 };
                 self.dialling = Dialling::Connected(now, wait);
-                self.pair.connect(now, Session::near(&mut self.keys));
+                self.pair.connect(now, Session::near(&mut self.keys, &self.config.far_key));
             }
             NearInput::Received(bytes) => self.pair.receive(now, &bytes, &mut self.keys),
             NearInput::Closed => match self.dialling {
-                Dialling::Now(wait) => self.fail(now, wait, None),
-                Dialling::Connected(..) => self.pair.close(None),
+                Dialling::Now(wait) => self.fail(now, wait.min(REDIAL_SILENT), None),
+                Dialling::Connected(..) => self.pair.closed(),
                 Dialling::At(..) => {}
             },
             NearInput::Done(number, done) => self.pair.done(now, number, done, &mut self.keys),
@@ -362,6 +364,9 @@ impl Near {
                     self.outputs.push_back(NearOutput::Hangup);
                     self.break_off();
                     let wait = match self.dialling {
+                        Dialling::Connected(_, wait) if why == Some(Refused::Silent) => {
+                            wait.min(REDIAL_SILENT)
+                        }
                         _ if why.is_some() => REDIAL_MAX,
                         Dialling::Connected(since, wait) if now.since(since) < SOUND => wait,
                         _ => REDIAL_MIN,
@@ -428,7 +433,10 @@ impl Near {
         let result = if is_empty { Err(FetchError::Malformed) } else { result };
         let elsewhere = matches!(
             result,
-            Err(FetchError::Unresolved | FetchError::Forbidden(_) | FetchError::Unreachable)
+            Err(FetchError::Unresolved
+                | FetchError::Forbidden(_)
+                | FetchError::Unreachable
+                | FetchError::NoRoom)
         );
         self.outputs.push_back(match request.fetch {
             // What only this site knows or may reach, the gateway reaches itself.

@@ -167,6 +167,12 @@ impl Pair {
         self.events.push_back(Event::Down(why));
     }
 
+    /// The other end has closed the connection.
+    pub fn closed(&mut self) {
+        let is_silent = self.link.as_ref().is_some_and(|link| !link.session.is_begun());
+        self.close(is_silent.then_some(Refused::Silent));
+    }
+
     /// The other end broke the protocol.
     fn spoil(&mut self) {
         // A published scheme checks all by names, and leaves the histories alone.
@@ -204,7 +210,7 @@ impl Pair {
                     return;
                 }
                 Came::Refused(why) => return self.close(Some(why)),
-                Came::Broken => return self.close(None),
+                Came::Broken | Came::Unproven => return self.close(None),
                 Came::Record(record) => {
                     if self.record(now, &record).is_err() {
                         return self.spoil();
@@ -222,7 +228,10 @@ impl Pair {
         let mut messages = Vec::new();
         if !control.is_empty() {
             let link = self.link.as_mut().ok_or(Broken)?;
-            link.reader.hear(control, |message| messages.push(message)).map_err(|_| Broken)?;
+            let skipped = link.reader.hear(control, |message| messages.push(message));
+            let skipped = skipped.map_err(|_| Broken)?;
+            self.report.messages_unknown += skipped.unknown;
+            self.report.parts_unknown += skipped.longer;
         }
         for message in messages {
             self.message(now, message)?;

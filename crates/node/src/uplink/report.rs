@@ -31,6 +31,10 @@ wire::counters! {
             connections: Counter, Connections;
             /// Units that this end had lost, and asked for again.
             units_wanted: Counter, Chunks;
+            /// Messages of the other end that were skipped because this version does not know their kind.
+            messages_unknown: Counter, Events;
+            /// Messages of the other end of which a part was skipped that this version does not know.
+            parts_unknown: Counter, Events;
             /// Published schemes: bytes of the names of chunks that this end sent.
             sent_names_bytes: Counter, Bytes;
             /// Published schemes: chunks that the other end believed to be here, and that had to be requested.

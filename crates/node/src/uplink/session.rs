@@ -5,9 +5,11 @@
 //!
 //! # Bytes
 //!
-//! The near end begins with 8 bytes: `HSUP`, the version 2, three zeros; they are the prologue of the handshake.
-//! Each handshake message and record follows its length (2 bytes, big-endian). A refusal is two zeros and a
-//! code: 1 version, 2 key, 3 busy.
+//! The near end begins with 8 bytes: `HSUP`, the version 3, three zeros; they are the prologue of the handshake.
+//! 16 bytes of proof follow (`proof.rs`), then the first handshake message. Each handshake message and record follows
+//! its length (2 bytes, big-endian). A refusal is two zeros and a code: 1 version, 2 key, 3 busy.
+
+mod proof;
 
 use crate::identity::{Identity, verify};
 use crate::noise::{self, Noise};
@@ -16,8 +18,10 @@ use snow::HandshakeState;
 use wire::{PublicKey, Signature};
 
 const MARKER: [u8; 4] = *b"HSUP";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const PREAMBLE: usize = 8;
+/// The first handshake message with its length at most; it has 34 bytes.
+const FIRST_MAX: usize = 256;
 /// What the introduction of each side is: its key, and the signature of its Noise key.
 const INTRODUCTION: usize = PublicKey::LEN + Signature::LEN;
 /// The length of a refusal.
@@ -34,13 +38,15 @@ pub enum Refused {
     Busy,
     /// The other end's key is not the one that was configured.
     NotPinned,
+    /// The other end closed the connection without a word. Nobody says so: a near end concludes it.
+    Silent,
 }
 
 impl Refused {
     fn code(self) -> u8 {
         match self {
             Self::Version => 1,
-            Self::Key | Self::NotPinned => 2,
+            Self::Key | Self::NotPinned | Self::Silent => 2,
             Self::Busy => 3,
         }
     }
@@ -62,6 +68,9 @@ impl Refused {
             Self::Key => "it does not know this node's key: give it to `hearsay far --near`",
             Self::Busy => "it is busy",
             Self::NotPinned => "its key is not the one in [uplink] far-key",
+            Self::Silent => {
+                "it closes connections without a word, as one does whose key is not the one in [uplink] far-key"
+            }
         }
     }
 }
@@ -94,8 +103,8 @@ pub struct Session {
 }
 
 enum Stage {
-    /// Far: waits for the preamble.
-    Preamble,
+    /// Far: waits for the preamble, the proof, and the first handshake message.
+    Beginning,
     Handshake {
         noise: Box<HandshakeState>,
         is_initiator: bool,
@@ -117,17 +126,20 @@ pub enum Came {
     Record(Vec<u8>),
     /// The other end refused, or is refused: after the outbox is sent, the connection ends.
     Refused(Refused),
+    /// Far: who begins has not proven that it knows this end's key. It gets no answer.
+    Unproven,
     /// What came is no sound continuation.
     Broken,
 }
 
 impl Session {
-    /// The near end of a new connection.
-    pub fn near(keys: &mut PairKeys) -> Self {
+    /// The near end of a new connection with the far end that has this key.
+    pub fn near(keys: &mut PairKeys, far: &PublicKey) -> Self {
         let (preamble, noise) = (preamble(), &mut keys.noise);
         let mut handshake = Box::new(noise.handshake(true, &preamble));
         let mut outbox = BytesMut::from(&preamble[..]);
         if let Some(first) = noise::write(&mut handshake, &[]) {
+            outbox.extend_from_slice(&proof::of(far, &preamble, &first));
             outbox.extend_from_slice(&first);
         }
         let stage = Stage::Handshake { noise: handshake, is_initiator: true };
@@ -136,12 +148,21 @@ impl Session {
 
     /// The far end of a new connection.
     pub fn far() -> Self {
-        Self { stage: Stage::Preamble, inbox: BytesMut::new(), outbox: BytesMut::new() }
+        Self { stage: Stage::Beginning, inbox: BytesMut::new(), outbox: BytesMut::new() }
     }
 
     /// Whether records can be sent.
     pub fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open(_))
+    }
+
+    /// Whether the other end has proven that it knows this end's key, or said anything at all to a near end.
+    pub fn is_begun(&self) -> bool {
+        match &self.stage {
+            Stage::Handshake { is_initiator, .. } => !is_initiator,
+            Stage::Beginning => false,
+            Stage::Proven(_) | Stage::Open(_) | Stage::Refused => true,
+        }
     }
 
     /// Bytes that have arrived and are not read.
@@ -184,7 +205,7 @@ impl Session {
     pub fn poll(&mut self, keys: &mut PairKeys) -> Came {
         let PairKeys { noise, identity } = keys;
         match &self.stage {
-            Stage::Preamble => self.read_preamble(noise),
+            Stage::Beginning => self.begin(noise, identity),
             Stage::Handshake { .. } | Stage::Open(_) => {
                 if self.inbox.len() < 2 {
                     return Came::Nothing;
@@ -204,8 +225,9 @@ impl Session {
         }
     }
 
-    fn read_preamble(&mut self, noise: &mut Noise) -> Came {
-        let Some(head) = self.inbox.first_chunk::<PREAMBLE>() else {
+    /// Far: reads what a near end begins with, and does no work for who does not know this end's key.
+    fn begin(&mut self, noise: &mut Noise, identity: &Identity) -> Came {
+        let Some((preamble, rest)) = self.inbox.split_first_chunk::<PREAMBLE>() else {
             // Someone who speaks another protocol may wait for an answer.
             let begun = self.inbox.len().min(MARKER.len());
             return match self.inbox[..begun] == MARKER[..begun] {
@@ -213,13 +235,31 @@ impl Session {
                 false => self.refuses(Refused::Version),
             };
         };
-        if *head != preamble() {
+        if *preamble != self::preamble() {
             return self.refuses(Refused::Version);
         }
-        let handshake = Box::new(noise.handshake(false, head));
-        self.inbox.advance(PREAMBLE);
+        let Some((proof, rest)) = rest.split_first_chunk::<{ proof::LEN }>() else {
+            return Came::Nothing;
+        };
+        let Some((length, _)) = rest.split_first_chunk() else { return Came::Nothing };
+        let length = 2 + usize::from(u16::from_be_bytes(*length));
+        if length > FIRST_MAX {
+            return self.unproven();
+        }
+        let Some(first) = rest.get(..length) else { return Came::Nothing };
+        if !proof::proves(proof, &identity.key(), preamble, first) {
+            return self.unproven();
+        }
+        let handshake = Box::new(noise.handshake(false, preamble));
+        let message = Bytes::copy_from_slice(&first[2..]);
+        self.inbox.advance(PREAMBLE + proof::LEN + length);
         self.stage = Stage::Handshake { noise: handshake, is_initiator: false };
-        Came::Nothing
+        self.read_message(&message, noise, identity)
+    }
+
+    fn unproven(&mut self) -> Came {
+        self.stage = Stage::Refused;
+        Came::Unproven
     }
 
     fn refuses(&mut self, why: Refused) -> Came {
@@ -294,6 +334,13 @@ impl Session {
     }
 }
 
+/// A beginning as if its sender knew the far end with this key.
+pub fn proven(beginning: &[u8], far: &PublicKey) -> Option<Vec<u8>> {
+    let (preamble, rest) = beginning.split_at_checked(PREAMBLE)?;
+    let (_, first) = rest.split_at_checked(proof::LEN)?;
+    Some([preamble, &proof::of(far, preamble, first), first].concat())
+}
+
 const NEAR: &[u8] = b"hearsay 2026 Noise key of an uplink's near end";
 const FAR: &[u8] = b"hearsay 2026 Noise key of an uplink's far end";
 
@@ -316,9 +363,16 @@ fn introduced(payload: &[u8], run_key: &noise::RunKey, side: &[u8]) -> Option<Pu
     verify(&key, &[side, run_key].concat(), &signature).then_some(key)
 }
 
-/// The connection must end, once what is in its outbox is sent.
+/// Why a guest's connection must end, once what is in its outbox is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended;
+pub enum Ended {
+    /// It speaks another version of the protocol, or another protocol: the outbox says so.
+    Version,
+    /// It does not know this end's key, and gets no answer.
+    Unproven,
+    /// It knows this end's key, and broke the protocol.
+    Broken,
+}
 
 /// A connection that a near end has made, before it is known who it is.
 pub struct Guest {
@@ -348,9 +402,16 @@ impl Guest {
                 Came::Known(key) => return Ok(Some(key)),
                 Came::Nothing if self.session.inbox.len() < before => {}
                 Came::Nothing => return Ok(None),
-                Came::Record(_) | Came::Refused(_) | Came::Broken => return Err(Ended),
+                Came::Refused(_) => return Err(Ended::Version),
+                Came::Unproven => return Err(Ended::Unproven),
+                Came::Record(_) | Came::Broken => return Err(Ended::Broken),
             }
         }
+    }
+
+    /// Whether it has proven that it knows this end's key.
+    pub fn is_begun(&self) -> bool {
+        self.session.is_begun()
     }
 
     /// Bytes to send.

@@ -133,6 +133,12 @@ fn tcp() -> Vec<u8> {
     [piece(&begin), piece(&data), piece(&end)].concat()
 }
 
+/// What a later version may say: an unknown kind, and a credit with more fields than are known.
+fn later() -> Vec<u8> {
+    let known = uplink_encoded(&[Message::Beaten(7)]);
+    [&[200, 3, 1, 2, 3][..], &[2, 5, 4, 0, 7, 7, 7], &known].concat()
+}
+
 /// Run by hand when a format changes: `cargo test -p node-tests --test uplink corpus -- --ignored`.
 #[test]
 #[ignore = "writes the committed corpus"]
@@ -145,7 +151,8 @@ fn write_the_corpus() {
     write("uplink_messages", "all", &uplink_encoded(&all));
     write("uplink_messages", "open", &uplink_encoded(&all[1..2]));
     write("uplink_messages", "batches", &uplink_encoded(&all[3..5]));
-    let mut end = PairEnd::near(keys(1));
+    write("uplink_messages", "later", &later());
+    let mut end = PairEnd::near(keys(1), &keys(2).key());
     let first = piece(&end.control(&all).unwrap());
     let second = piece(&end.control(&all[1..]).unwrap());
     write("uplink_control", "once", &first);
@@ -155,6 +162,7 @@ fn write_the_corpus() {
     write("uplink_record", "other-flow", &records(3));
     write("uplink_record", "tcp", &tcp());
     write("uplink_record", "plain", &piece(&[0, 0, 1, 0]));
+    write("uplink_record", "later", &piece(&[&[1][..], &later()].concat()));
     write("uplink_published", "supplied", &roots(1, &[2; 50]));
     write("uplink_published", "false", &roots(1, &[3; 50]));
     write("uplink_published", "lacking", &roots(2, &[]));
@@ -163,11 +171,14 @@ fn write_the_corpus() {
     write("uplink_listing", "two", &[chunk(&[1; 40], true), chunk(&[2; 50], false)].concat());
     write("uplink_listing", "empty-chunk", &chunk(&[], true));
     write("uplink_listing", "cut", &chunk(&[1; 40], true)[..20]);
-    let mut end = PairEnd::near(keys(1));
+    let mut end = PairEnd::near(keys(1), &keys(2).key());
     let hand = end.take_outbox().unwrap();
     write("uplink_handshake", "near", &[&[255][..], &hand].concat());
     write("uplink_handshake", "byte-by-byte", &[&[1][..], &hand, &hand].concat());
-    write("uplink_handshake", "version", b"\x09HSUP\x01\0\0\0");
+    let mut other = hand.to_vec();
+    other[8] ^= 1;
+    write("uplink_handshake", "unproven", &[&[255][..], &other].concat());
+    write("uplink_handshake", "version", b"\x09HSUP\x02\0\0\0");
     write("uplink_handshake", "refusal", &[3, 0, 0, 2]);
     let mut rogue = AgainstNear::up();
     write("uplink_handshake", "far", &[&[200][..], &rogue.end.say(&all, &[]).unwrap()].concat());

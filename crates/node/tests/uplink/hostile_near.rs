@@ -153,7 +153,7 @@ fn an_end_that_cannot_read_its_marks_goes_on_behind_them() {
 
 #[test]
 fn an_end_that_is_not_accepted_says_nothing() {
-    let mut end = PairEnd::near(crate::rogue::keys(1));
+    let mut end = PairEnd::near(crate::rogue::keys(1), &crate::rogue::keys(2).key());
     assert!(end.say(&[open(1, false)], &[]).is_none());
 }
 

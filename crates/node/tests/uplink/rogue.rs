@@ -3,7 +3,7 @@
 use crate::net::{Answer, Net};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use node::testing::{Asked, Batch, Coding, Heard, Hello, Literals, PairEnd};
+use node::testing::{Asked, Batch, Coding, Heard, Hello, Literals, PairEnd, uplink_proven};
 use node::uplink::{
     Far, FarConfig, FarInput, FarOutput, Guest, Job, MemoryUnits, Message, Near, NearConfig,
     NearInput, NearOutput, PairKeys, Published, Refused, Span, State, TcpId, Worker,
@@ -114,6 +114,13 @@ impl AgainstNear {
     }
 
     fn dialled_with(far_key: u8, scheme: Option<Published>) -> Self {
+        let mut it = Self::dialling(far_key, scheme);
+        it.connect();
+        it
+    }
+
+    /// The near end waits for its connection with the far end that has this key.
+    pub fn dialling(far_key: u8, scheme: Option<Published>) -> Self {
         let worker = worker();
         let access = Access::default();
         let config =
@@ -135,7 +142,6 @@ impl AgainstNear {
             kept: None,
         };
         it.near.handle_input(it.now, NearInput::Tick);
-        it.connect();
         it
     }
 
@@ -144,6 +150,12 @@ impl AgainstNear {
         (self.end, self.known) = (PairEnd::far(keys(2)), false);
         self.near.handle_input(self.now, NearInput::Connected);
         self.settle();
+    }
+
+    /// A new connection, of which the other end reads nothing.
+    pub fn connect_unheard(&mut self) {
+        self.near.handle_input(self.now, NearInput::Connected);
+        while self.near.poll_transmit(self.now).is_some() {}
     }
 
     /// Both sides are up.
@@ -221,7 +233,12 @@ impl AgainstNear {
                 self.output(output);
             }
             let Some(bytes) = self.near.poll_transmit(self.now) else { return };
-            self.end.receive(&bytes);
+            // This end answers also those that meant another far end.
+            let is_first = bytes.starts_with(b"HSUP");
+            match is_first.then(|| uplink_proven(&bytes, &keys(2).key())).flatten() {
+                Some(proven) => self.end.receive(&proven),
+                None => self.end.receive(&bytes),
+            }
             self.hear();
         }
     }
@@ -323,7 +340,7 @@ impl AgainstFar {
             now: Instant::from_nanos(1),
             far: Far::new(config, keys(2), &[4; 32], marks.into_iter()),
             worker,
-            end: PairEnd::near(keys(1)),
+            end: PairEnd::near(keys(1), &keys(2).key()),
             heard: Vec::new(),
             refused: None,
             asked: BTreeMap::new(),
@@ -346,7 +363,7 @@ impl AgainstFar {
 
     /// A new connection, after the handshake.
     pub fn connect(&mut self) {
-        (self.end, self.is_over) = (PairEnd::near(keys(1)), false);
+        (self.end, self.is_over) = (PairEnd::near(keys(1), &keys(2).key()), false);
         let (mut guest, mut far_keys) = (Guest::default(), keys(2));
         while let Some(sent) = self.end.take_outbox() {
             let known = guest.receive(&sent, &mut far_keys).expect("a sound handshake");

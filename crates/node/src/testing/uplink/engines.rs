@@ -93,7 +93,8 @@ fn against_far(bytes: &[u8], scheme: Option<Published>) {
     let mut worker = worker();
     let config = FarConfig { near_key: keys(1).key(), units_max: 1000, held: worker.held() };
     let mut far = Far::new(config, keys(2), &[4; 32], std::iter::empty());
-    let (mut end, mut guest, mut far_keys) = (PairEnd::near(keys(1)), Guest::default(), keys(2));
+    let (mut end, mut guest, mut far_keys) =
+        (PairEnd::near(keys(1), &keys(2).key()), Guest::default(), keys(2));
     while let Some(sent) = end.take_outbox() {
         let known = guest.receive(&sent, &mut far_keys).expect("a sound handshake");
         guest.take_outbox().iter().for_each(|bytes| end.receive(bytes));

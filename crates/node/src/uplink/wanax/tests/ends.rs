@@ -2,7 +2,7 @@
 
 use crate::input::FetchError;
 use crate::uplink::codec::Fields;
-use crate::uplink::messages::{self, Context, Message};
+use crate::uplink::messages::{self, Context, Message, Skipped};
 use crate::uplink::receiver::{Broken, Event};
 use crate::uplink::sender::Record;
 use crate::uplink::tcp::Kind;
@@ -46,6 +46,10 @@ fn cache(scheme: Published, bytes: u64, entries_max: usize) -> Cache {
     let mut cache = Cache::new(Ring::new(file, bytes, [1; 32]).unwrap(), entries_max);
     cache.work(Job::Begin(scheme));
     cache
+}
+
+fn decoded(cx: &mut Context, fields: &mut Fields<'_>) -> Message {
+    messages::decode(cx, fields, &mut Skipped::default()).unwrap().unwrap()
 }
 
 impl Ends {
@@ -159,7 +163,7 @@ impl Ends {
         let Some((control, data)) = self.down.pop_front() else { return false };
         let mut fields = Fields(&control);
         while !fields.0.is_empty() {
-            let message = messages::decode(&mut self.contexts[1], &mut fields).unwrap();
+            let message = decoded(&mut self.contexts[1], &mut fields);
             self.tell_receiver(message).unwrap();
         }
         for (number, bytes) in data {
@@ -213,7 +217,7 @@ impl Ends {
     /// S gets the next message.
     pub fn answer(&mut self) -> bool {
         let Some(encoded) = self.up.pop_front() else { return false };
-        let message = messages::decode(&mut self.contexts[3], &mut Fields(&encoded)).unwrap();
+        let message = decoded(&mut self.contexts[3], &mut Fields(&encoded));
         match message {
             Message::Acknowledge(number) => self.sender.acknowledged(number),
             Message::Request(number, names) => self.sender.requested(number, &names).unwrap(),
