@@ -3,6 +3,7 @@
 mod book;
 mod cli;
 mod doctor;
+mod door;
 mod engine_log;
 mod explicit;
 mod far;

@@ -1,26 +1,27 @@
 //! Who connects to the far end: each connection proves its key within a time, or is refused in one line.
+//!
+//! Who has to go when there are too many is decided by `node::driver::door`.
 
 use super::gateway::Gateway;
-use bytes::Bytes;
+use host::clock::Clock;
 use host::parting::part;
-use node::driver::shares::Shares;
+use node::driver::door::{
+    Door as Engine, DoorReport, GuestId, HANDSHAKE, PARTING, Stage, UNPROVEN,
+};
 use node::uplink::{Ended, Guest, PairKeys, Refused};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::spawn_local;
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, spawn_local};
+use tokio::time::{Instant, timeout, timeout_at};
 use wire::PublicKey;
 
-/// A handshake must be done by then.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Handshakes at one time at most …
-const GUESTS_MAX: usize = 64;
-/// … and of one address.
-const GUESTS_EACH: usize = 8;
 /// How long to wait when the machine is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -28,95 +29,100 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 pub struct Door {
     keys: RefCell<PairKeys>,
     gateways: HashMap<PublicKey, Gateway>,
-    guests: RefCell<Guests>,
+    engine: RefCell<Engine>,
+    guests: RefCell<HashMap<GuestId, AbortHandle>>,
+    clock: Clock,
+    /// Something was counted.
+    counted: Notify,
+    /// The last key that no gateway has, and who showed it.
+    stranger: Cell<Option<(PublicKey, SocketAddr)>>,
 }
 
-#[derive(Default)]
-struct Guests {
-    all: usize,
-    by_address: Shares<IpAddr>,
+/// A connection at the door. When it is dropped, the connection is out.
+struct Visit {
+    door: Rc<Door>,
+    id: GuestId,
+    from: SocketAddr,
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.door.engine.borrow_mut().leave(self.id);
+        self.door.guests.borrow_mut().remove(&self.id);
+    }
 }
 
 impl Door {
     /// A port for these gateways.
     pub fn new(keys: PairKeys, gateways: HashMap<PublicKey, Gateway>) -> Self {
-        Self { keys: RefCell::new(keys), gateways, guests: RefCell::default() }
+        Self {
+            keys: RefCell::new(keys),
+            gateways,
+            engine: RefCell::default(),
+            guests: RefCell::default(),
+            clock: Clock::start(),
+            counted: Notify::new(),
+            stranger: Cell::new(None),
+        }
     }
 
     /// Accepts connections; never returns.
     pub async fn accept(self: Rc<Self>, listener: TcpListener) {
-        loop {
-            match listener.accept().await {
-                Ok((stream, from)) => {
-                    let address = from.ip().to_canonical();
-                    if self.enter(address) {
-                        spawn_local(Rc::clone(&self).receive(stream, from));
+        let tell = self.tell();
+        let accept = async {
+            loop {
+                match listener.accept().await {
+                    Ok((stream, from)) => self.enter(stream, from),
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept gateways");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept gateways");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
             }
+        };
+        tokio::join!(accept, tell);
+    }
+
+    fn enter(self: &Rc<Self>, stream: TcpStream, from: SocketAddr) {
+        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        let (id, dropped) = self.engine.borrow_mut().enter(from.ip());
+        self.drop_guest(dropped);
+        let visit = Visit { door: Rc::clone(self), id, from };
+        // It runs after this.
+        let task = spawn_local(visit.receive(stream));
+        self.guests.borrow_mut().insert(id, task.abort_handle());
+    }
+
+    /// Closes the connection of who had to go.
+    fn drop_guest(&self, dropped: Option<GuestId>) {
+        let task = dropped.and_then(|id| self.guests.borrow_mut().remove(&id));
+        if let Some(task) = task {
+            task.abort();
+            self.counted.notify_one();
         }
     }
 
-    fn enter(&self, address: IpAddr) -> bool {
-        let guests = &mut *self.guests.borrow_mut();
-        let may = guests.all < GUESTS_MAX && guests.by_address.of(&address) < GUESTS_EACH;
-        if may {
-            guests.all += 1;
-            guests.by_address.add(address);
-        }
-        may
-    }
-
-    async fn receive(self: Rc<Self>, stream: TcpStream, from: SocketAddr) {
-        let address = from.ip().to_canonical();
-        host::pair::settle(&stream);
-        let known = tokio::time::timeout(HANDSHAKE, self.greet(stream)).await;
-        {
-            let guests = &mut *self.guests.borrow_mut();
-            guests.all -= 1;
-            guests.by_address.release(&address);
-        }
-        let Ok(Some((stream, guest, key))) = known else { return };
-        match self.gateways.get(&key) {
-            Some(gateway) => {
-                tracing::info!(gateway = %key, %from, "a gateway has connected");
-                gateway.clone().serve(stream, guest, address).await;
-                tracing::info!(gateway = %key, "a gateway's connection has ended");
-            }
-            None => refuse(stream, guest, &key, from).await,
-        }
-    }
-
-    /// Reads until it is known who is there.
-    async fn greet(&self, mut stream: TcpStream) -> Option<(TcpStream, Guest, PublicKey)> {
-        let mut guest = Guest::default();
-        let mut buffer = [0; 2048];
+    /// Tells the operator who was refused, in one line a minute; never returns.
+    async fn tell(&self) {
         loop {
-            stream.readable().await.ok()?;
-            let length = match stream.try_read(&mut buffer) {
-                Ok(0) => return None,
-                Ok(length) => length,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
-                Err(_) => return None,
-            };
-            let known = guest.receive(&buffer[..length], &mut self.keys.borrow_mut());
-            if let Some(bytes) = guest.take_outbox() {
-                send(&mut stream, bytes).await?;
+            let at = self.engine.borrow().poll_timeout();
+            tokio::select! {
+                () = self.clock.wait_until(at) => {}
+                () = self.counted.notified() => continue,
             }
-            match known {
-                Ok(Some(key)) => return Some((stream, guest, key)),
-                Ok(None) => {}
-                // Who does not know this end's key learns nothing from it.
-                Err(Ended::Unproven) => return None,
-                Err(Ended::Version | Ended::Broken) => {
-                    let _ = part(stream).await;
-                    return None;
-                }
-            }
+            let Some(it) = self.engine.borrow_mut().tell(self.clock.now()) else { continue };
+            let latest = self.stranger.take().map(|(key, from)| format!("{key} from {from}"));
+            tracing::warn!(
+                connections = it.entered,
+                unproven = it.unproven,
+                version = it.version,
+                broken = it.broken,
+                late = it.late,
+                dropped = it.dropped,
+                strangers = it.strangers,
+                latest,
+                "refused connections: strangers have a key that no --near names"
+            );
         }
     }
 
@@ -128,16 +134,106 @@ impl Door {
     }
 }
 
-async fn refuse(mut stream: TcpStream, mut guest: Guest, key: &PublicKey, from: SocketAddr) {
-    tracing::warn!(%key, %from, "refused a gateway whose key no --near names");
-    guest.refuse(Refused::Key);
-    if let Some(bytes) = guest.take_outbox()
-        && send(&mut stream, bytes).await.is_some()
-    {
-        let _ = tokio::time::timeout(HANDSHAKE, part(stream)).await;
+impl Visit {
+    async fn receive(self, mut stream: TcpStream) {
+        host::pair::settle(&stream);
+        let mut guest = Guest::default();
+        match self.greet(&mut stream, &mut guest).await {
+            Ok(Some(key)) => match self.door.gateways.get(&key).cloned() {
+                Some(gateway) => self.serve(gateway, stream, guest, key).await,
+                None => {
+                    self.door.stranger.set(Some((key, self.from)));
+                    self.count(|counts| &mut counts.strangers);
+                    guest.refuse(Refused::Key);
+                    self.dismiss(stream, guest).await;
+                }
+            },
+            Ok(None) => {}
+            Err(ended) => {
+                self.count(|counts| match ended {
+                    Ended::Version => &mut counts.version,
+                    Ended::Unproven => &mut counts.unproven,
+                    Ended::Broken => &mut counts.broken,
+                });
+                // Who does not know this end's key learns nothing from it.
+                if ended != Ended::Unproven {
+                    self.dismiss(stream, guest).await;
+                }
+            }
+        }
+    }
+
+    async fn serve(self, gateway: Gateway, stream: TcpStream, guest: Guest, key: PublicKey) {
+        let from = self.from;
+        drop(self);
+        tracing::info!(gateway = %key, %from, "a gateway has connected");
+        gateway.serve(stream, guest, from.ip()).await;
+        tracing::info!(gateway = %key, "a gateway's connection has ended");
+    }
+
+    /// Reads until it is known who is there; nobody if that takes too long, or the connection ends.
+    async fn greet(
+        &self,
+        stream: &mut TcpStream,
+        guest: &mut Guest,
+    ) -> Result<Option<PublicKey>, Ended> {
+        let mut until = Instant::now() + UNPROVEN;
+        loop {
+            let Ok(read) = timeout_at(until, read(stream)).await else {
+                self.count(|counts| &mut counts.late);
+                return Ok(None);
+            };
+            let Some(bytes) = read else { return Ok(None) };
+            let was_begun = guest.is_begun();
+            let known = guest.receive(&bytes, &mut self.door.keys.borrow_mut());
+            if let Some(bytes) = guest.take_outbox()
+                && !matches!(timeout_at(until, stream.write_all(&bytes)).await, Ok(Ok(())))
+            {
+                return Ok(None);
+            }
+            if let Some(key) = known? {
+                return Ok(Some(key));
+            }
+            if !was_begun && guest.is_begun() {
+                self.advance(Stage::Proven);
+                until = Instant::now() + HANDSHAKE;
+            }
+        }
+    }
+
+    /// Lets the other side read why it is refused.
+    async fn dismiss(&self, mut stream: TcpStream, mut guest: Guest) {
+        self.advance(Stage::Parting);
+        let parting = async {
+            if let Some(bytes) = guest.take_outbox() {
+                stream.write_all(&bytes).await?;
+            }
+            part(stream).await
+        };
+        let _ = timeout(PARTING, parting).await;
+    }
+
+    fn advance(&self, stage: Stage) {
+        let dropped = self.door.engine.borrow_mut().advance(self.id, stage);
+        self.door.drop_guest(dropped);
+    }
+
+    fn count(&self, counter: impl FnOnce(&mut DoorReport) -> &mut u64) {
+        *counter(&mut self.door.engine.borrow_mut().report) += 1;
+        self.door.counted.notify_one();
     }
 }
 
-async fn send(stream: &mut TcpStream, bytes: Bytes) -> Option<()> {
-    stream.write_all(&bytes).await.ok()
+/// The next bytes; `None` if the connection has ended.
+async fn read(stream: &TcpStream) -> Option<Vec<u8>> {
+    let mut buffer = [0; 2048];
+    loop {
+        stream.readable().await.ok()?;
+        match stream.try_read(&mut buffer) {
+            Ok(0) => return None,
+            Ok(length) => return Some(buffer[..length].to_vec()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return None,
+        }
+    }
 }

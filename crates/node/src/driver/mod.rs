@@ -6,6 +6,7 @@
 pub mod admission;
 mod client_window;
 mod disk_queue;
+pub mod door;
 mod grants;
 mod link_buffer;
 pub mod links;
