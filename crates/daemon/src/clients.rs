@@ -8,6 +8,7 @@ pub use joined::{join, tunnel};
 use response_body::{Pipelined, ResponseBody};
 
 use crate::connections::{ACCEPT_PAUSE, Permit};
+use crate::descriptors;
 use crate::driver::{Driver, Past};
 use crate::mirror::{self, Translation, Upstream};
 use crate::turned_away::{RETRY_AFTER_SECONDS, turn_away};
@@ -25,7 +26,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use node::driver::admission::{CONNECTIONS_MAX, Refused};
 use node::driver::{ClientWindow, Network};
 use node::{ClientInput, Entrance, Head, Input, Refusal};
-use rustix::process::{Resource, getrlimit, setrlimit};
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -58,16 +58,8 @@ pub enum ListenerKind {
 /// suffice for. A client that is being served needs one descriptor for itself and one for its
 /// origin.
 pub fn connections_max() -> usize {
-    let mut limit = getrlimit(Resource::Nofile);
     let wanted = 2 * CONNECTIONS_MAX as u64 + DESCRIPTORS_KEPT;
-    let raised = limit.maximum.map_or(wanted, |most| most.min(wanted));
-    if limit.current.is_some_and(|current| current < raised) {
-        limit.current = Some(raised);
-        if let Err(error) = setrlimit(Resource::Nofile, limit) {
-            tracing::warn!(%error, "cannot raise the limit of file descriptors: fewer clients are served at one time");
-        }
-    }
-    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(wanted);
+    let descriptors = descriptors::raise(wanted);
     let clients = descriptors.saturating_sub(DESCRIPTORS_KEPT) / 2;
     usize::try_from(clients).unwrap_or(CONNECTIONS_MAX).clamp(16, CONNECTIONS_MAX)
 }

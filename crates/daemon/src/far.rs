@@ -1,37 +1,44 @@
 //! `hearsay far`: the far end of gateways' uplinks, on a server where bandwidth is cheap.
 //!
-//! *Start-up:* the key, a port, for each gateway its histories and its engine. *The loop* is tokio's, on one
-//! thread; each gateway has a thread for packing besides. `far/door.rs` finds out who connects,
-//! `far/gateway.rs` drives one gateway's engine, `far/fetch.rs` asks origins,
+//! *Start-up:* the key, a port, a few threads for packing. A gateway's histories and its engine are there from its
+//! first connection on. *The loop* is tokio's, on one thread. `far/door.rs` finds out who connects,
+//! `far/gateways.rs` opens and closes, `far/gateway.rs` drives one gateway's engine, `far/fetch.rs` asks origins,
 //! `far/tcp.rs` has connections with servers of other protocols. It is no member of a mesh, stores
 //! no responses, and needs no rights beyond its port: it gives up all others (`rights.rs`).
 
 mod door;
 mod fetch;
 mod gateway;
+mod gateways;
+mod room;
 mod tcp;
 
 use crate::cli::Far;
 use crate::config::{Machine, Place};
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::pair::Workers;
 use crate::run::abort_on_panic;
 use crate::{entropy, log, rights};
 use door::Door;
-use gateway::Gateway;
+use gateway::Setting;
+use gateways::Gateways;
 use host::dial::Dialler;
 use host::egress;
 use host::origin::Pool;
 use host::tls::Tls;
 use host::traffic::Traffic;
 use node::uplink::PairKeys;
-use std::collections::HashMap;
+use room::Room;
 use std::rc::Rc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
 /// About what a unit takes in the index.
 const UNIT_BYTES: u64 = 130;
+
+/// Threads that pack and unpack for all gateways at most.
+const WORKERS_MAX: usize = 4;
 
 /// Runs the far end until it is told to stop.
 pub fn run(args: Far) -> Result<(), Failure> {
@@ -62,6 +69,7 @@ async fn serve(args: Far) -> Result<(), Failure> {
     }
     let listener = host::pair::listen(args.listen)
         .map_err(|error| Failure::failed(format!("cannot listen on {}: {error}", args.listen)))?;
+    let room = Room::new(args.near.len());
     rights::confine_far(&place, args.ca.as_deref());
     let identity = Identity::of(&place);
     let tls = match Tls::new(args.ca.as_deref()) {
@@ -76,12 +84,16 @@ async fn serve(args: Far) -> Result<(), Failure> {
     let access = node::Access { direct: args.private.clone(), ..node::Access::default() };
     let pool = Pool::new(Dialler::new(access, egress, Traffic::default()), tls);
     let units_max = usize::try_from(args.memory.0 / UNIT_BYTES).unwrap_or(usize::MAX);
-    let mut gateways = HashMap::new();
-    for key in &args.near {
-        let gateway =
-            Gateway::open(*key, &place, args.store_size.0, units_max, &identity.seed, &pool);
-        gateways.insert(*key, gateway.map_err(Failure::failed)?);
-    }
+    let setting = Setting {
+        room,
+        place,
+        store_bytes: args.store_size.0,
+        units_max,
+        identity: identity.seed,
+        pool,
+        workers: Workers::start(workers()).map_err(Failure::failed)?,
+    };
+    let gateways = Gateways::new(&args.near, setting);
     let keys = PairKeys::new(&identity.seed, &entropy::bytes());
     let port = listener.local_addr().map_err(Failure::failed)?;
     say_lines(&keys, port);
@@ -96,6 +108,11 @@ async fn serve(args: Far) -> Result<(), Failure> {
     door.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// How many threads pack for all gateways.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |it| it.get().min(WORKERS_MAX))
 }
 
 /// Prints what each gateway's configuration needs.

@@ -16,6 +16,7 @@ mod clients;
 mod config;
 mod connections;
 mod control;
+mod descriptors;
 mod disk;
 mod doctor;
 mod drain;

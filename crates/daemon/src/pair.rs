@@ -8,4 +8,4 @@ mod worker;
 
 pub use history::Histories;
 pub use link::{End, carry};
-pub use worker::Work;
+pub use worker::{Results, Work, Workers};

@@ -8,11 +8,13 @@
 
 mod tcp;
 
+pub use tcp::Carried;
+
 use crate::config::{Config, FarEnd};
 use crate::entropy;
 use crate::identity::Identity;
 use crate::pair::tcp::Inbox;
-use crate::pair::{End, Histories, Work, carry};
+use crate::pair::{End, Histories, Results, Work, Workers, carry};
 use crate::status::UplinkLine;
 use bytes::Bytes;
 use host::clock::Clock;
@@ -94,7 +96,6 @@ pub struct Outcome {
 }
 
 /// The pair's results, for [`Uplink::run`].
-pub type Results = tokio::sync::mpsc::UnboundedReceiver<(u64, node::uplink::Done)>;
 
 impl Uplink {
     /// Opens the histories and starts the worker. `None`, with a warning, if they cannot be used: then there is
@@ -129,7 +130,7 @@ impl Uplink {
             None => histories,
         };
         let (held, marks) = (histories.held(), histories.marks());
-        let (work, results) = Work::start(histories).map_err(|it| warn(&it)).ok()?;
+        let (work, results) = Workers::start(1).map_err(|it| warn(&it)).ok()?.open(histories);
         let near = NearConfig { far_key: far.key, access, held, scheme };
         let keys = PairKeys::new(&identity.seed, &entropy::bytes());
         let near = Near::new(near, keys, &entropy::bytes(), marks.into_iter());

@@ -123,9 +123,16 @@ async fn connect(address: SocketAddr, timeout: Duration) -> Result<TcpStream, Fe
             Ok(stream)
         }
         Ok(Err(error)) if error.kind() == ErrorKind::TimedOut => Err(FetchError::TimedOut),
+        Ok(Err(error)) if lacks_descriptors(&error) => Err(FetchError::NoRoom),
         Ok(Err(_)) => Err(FetchError::Unreachable),
         Err(_) => Err(FetchError::TimedOut),
     }
+}
+
+/// Whether this process, or the machine, has no more file descriptors.
+fn lacks_descriptors(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::MFILE, Errno::NFILE].iter().any(|it| error.raw_os_error() == Some(it.raw_os_error()))
 }
 
 /// Whether an address belongs to this machine. Connecting a UDP socket sends nothing, but makes the

@@ -390,7 +390,7 @@ pub enum FetchError {
     NotTls,
     /// It sent a mirror's request where this node may not go, too often elsewhere, or for a token that nobody gets.
     Astray,
-    /// The far end has no room for more connections with servers, and has not dialled.
+    /// The node that would dial has no room for more connections with servers, and has not dialled.
     NoRoom,
 }
 

@@ -3,6 +3,7 @@
 
 use crate::connections::Permit;
 use crate::driver::{Driver, Outbox, Past, wake};
+use crate::uplink::Carried;
 use bytes::Bytes;
 use host::client::Client;
 use host::origin::head_bytes;
@@ -21,10 +22,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub async fn carry(driver: Driver, stream: Client, client: IpAddr, dialled: SocketAddr) {
     let by_pair = driver.pair().and_then(|pair| pair.dial(driver.clone(), dialled, client));
     match by_pair {
-        Some(by_pair) => {
-            let passed = by_pair.carry(stream).await;
-            driver.relayed().set(driver.relayed().get() + passed);
-        }
+        Some(by_pair) => match by_pair.carry(stream).await {
+            Carried::Whole(passed) => driver.relayed().set(driver.relayed().get() + passed),
+            Carried::Past(stream, said) => relay(driver, stream, &said, client, dialled).await,
+        },
         None => relay(driver, stream, &[], client, dialled).await,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Who has to go when there are too many is decided by `node::driver::door`.
 
-use super::gateway::Gateway;
+use super::gateways::Gateways;
 use host::clock::Clock;
 use host::parting::part;
 use node::driver::door::{
@@ -28,7 +28,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// The far end's port.
 pub struct Door {
     keys: RefCell<PairKeys>,
-    gateways: HashMap<PublicKey, Gateway>,
+    gateways: Gateways,
     engine: RefCell<Engine>,
     guests: RefCell<HashMap<GuestId, AbortHandle>>,
     clock: Clock,
@@ -54,7 +54,7 @@ impl Drop for Visit {
 
 impl Door {
     /// A port for these gateways.
-    pub fn new(keys: PairKeys, gateways: HashMap<PublicKey, Gateway>) -> Self {
+    pub fn new(keys: PairKeys, gateways: Gateways) -> Self {
         Self {
             keys: RefCell::new(keys),
             gateways,
@@ -128,9 +128,7 @@ impl Door {
 
     /// Ends all connections, with what has crossed durable.
     pub async fn close(&self) {
-        for gateway in self.gateways.values() {
-            gateway.close().await;
-        }
+        self.gateways.close().await;
     }
 }
 
@@ -139,15 +137,13 @@ impl Visit {
         host::pair::settle(&stream);
         let mut guest = Guest::default();
         match self.greet(&mut stream, &mut guest).await {
-            Ok(Some(key)) => match self.door.gateways.get(&key).cloned() {
-                Some(gateway) => self.serve(gateway, stream, guest, key).await,
-                None => {
-                    self.door.stranger.set(Some((key, self.from)));
-                    self.count(|counts| &mut counts.strangers);
-                    guest.refuse(Refused::Key);
-                    self.dismiss(stream, guest).await;
-                }
-            },
+            Ok(Some(key)) if self.door.gateways.has(&key) => self.serve(stream, guest, key).await,
+            Ok(Some(key)) => {
+                self.door.stranger.set(Some((key, self.from)));
+                self.count(|counts| &mut counts.strangers);
+                guest.refuse(Refused::Key);
+                self.dismiss(stream, guest).await;
+            }
             Ok(None) => {}
             Err(ended) => {
                 self.count(|counts| match ended {
@@ -163,11 +159,11 @@ impl Visit {
         }
     }
 
-    async fn serve(self, gateway: Gateway, stream: TcpStream, guest: Guest, key: PublicKey) {
-        let from = self.from;
+    async fn serve(self, stream: TcpStream, guest: Guest, key: PublicKey) {
+        let (door, from) = (Rc::clone(&self.door), self.from);
         drop(self);
         tracing::info!(gateway = %key, %from, "a gateway has connected");
-        gateway.serve(stream, guest, from.ip()).await;
+        door.gateways.serve(key, stream, guest, from.ip()).await;
         tracing::info!(gateway = %key, "a gateway's connection has ended");
     }
 

@@ -103,6 +103,7 @@ async fn ask(
     content: Body,
     credit: &BodyCredit,
 ) -> Result<(), FetchError> {
+    let _place = gateway.place()?;
     let answer = pool.ask(request, content, None).await?;
     let (response, connection) = answer.split();
     let (head, mut content) = response.into_parts();

@@ -3,15 +3,16 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "no output may be overlooked")]
 
 use super::fetch::{self, Content};
+use super::room::Room;
 use super::tcp::{self, Server};
 use crate::body_credit::BodyCredit;
 use crate::config::Place;
 use crate::entropy;
-use crate::pair::{End, Histories, Work, carry};
+use crate::pair::{End, Histories, Results, Work, Workers, carry};
 use bytes::Bytes;
 use host::clock::Clock;
 use host::origin::Pool;
-use node::uplink::{Done, Far, FarConfig, FarInput, FarOutput, Guest, PairKeys};
+use node::uplink::{Far, FarConfig, FarInput, FarOutput, Guest, PairKeys};
 use node::{FetchError, FetchId, OriginOutput};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,7 +21,6 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, spawn_local};
 use wire::PublicKey;
 
@@ -34,8 +34,10 @@ const RECEIVED_BYTES: u64 = 256 << 20;
 pub struct Gateway(Rc<Inner>);
 
 struct Inner {
+    key: PublicKey,
     state: RefCell<State>,
     pool: Pool,
+    room: Room,
     changed: Notify,
     rearm: Notify,
     armed: Cell<Option<wire::Instant>>,
@@ -63,29 +65,58 @@ enum Running {
     Tcp(Rc<Server>),
 }
 
+/// What all gateways have in common.
+pub struct Setting {
+    /// Where histories are.
+    pub place: Place,
+    /// The size of each.
+    pub store_bytes: u64,
+    /// Units in the index of each at most.
+    pub units_max: usize,
+    /// The seed of the far end's key.
+    pub identity: [u8; 32],
+    /// Connections with origins.
+    pub pool: Pool,
+    /// Threads for the heavy work.
+    pub workers: Workers,
+    /// Room for connections with servers.
+    pub room: Room,
+}
+
+/// Opens histories, and makes an engine that knows them.
+fn prepare(
+    key: PublicKey,
+    place: &Place,
+    (store_bytes, units_max): (u64, usize),
+    keys: PairKeys,
+) -> Result<(Far, Histories), String> {
+    let place = Histories::directory(place, &key.to_string()[..16]);
+    if let Place::Dir(dir) = &place {
+        std::fs::create_dir_all(dir).map_err(|error| error.to_string())?;
+    }
+    let received = RECEIVED_BYTES.min(store_bytes);
+    let histories = Histories::open(&place, (store_bytes, received), None);
+    let histories = histories.map_err(|error| error.to_string())?;
+    // The gateway says whether it uses a published scheme.
+    let histories = histories.with_chunks(&place, store_bytes, units_max);
+    let histories = histories.map_err(|error| error.to_string())?;
+    let config = FarConfig { near_key: key, units_max, held: histories.held() };
+    let far = Far::new(config, keys, &entropy::bytes(), histories.marks().into_iter());
+    Ok((far, histories))
+}
+
 impl Gateway {
-    /// Opens the histories of the gateway with this key, and starts its worker.
-    pub fn open(
-        key: PublicKey,
-        place: &Place,
-        store_bytes: u64,
-        units_max: usize,
-        identity: &[u8; 32],
-        pool: &Pool,
-    ) -> Result<Self, Box<dyn std::error::Error>> {
-        let place = Histories::directory(place, &key.to_string()[..16]);
-        if let Place::Dir(dir) = &place {
-            std::fs::create_dir_all(dir)?;
-        }
-        let received = RECEIVED_BYTES.min(store_bytes);
-        let histories = Histories::open(&place, (store_bytes, received), None)?;
-        // The gateway says whether it uses a published scheme.
-        let histories = histories.with_chunks(&place, store_bytes, units_max)?;
-        let config = FarConfig { near_key: key, units_max, held: histories.held() };
-        let marks = histories.marks();
-        let (work, results) = Work::start(histories)?;
-        let keys = PairKeys::new(identity, &entropy::bytes());
-        let far = Far::new(config, keys, &entropy::bytes(), marks.into_iter());
+    /// Opens the histories of the gateway with this key.
+    ///
+    /// # Errors
+    /// If they cannot be opened.
+    pub async fn open(key: PublicKey, setting: &Rc<Setting>) -> Result<Self, String> {
+        let (place, sizes) = (setting.place.clone(), (setting.store_bytes, setting.units_max));
+        let keys = PairKeys::new(&setting.identity, &entropy::bytes());
+        // Others go on meanwhile: a large history is read to its end.
+        let open = tokio::task::spawn_blocking(move || prepare(key, &place, sizes, keys));
+        let (far, histories) = open.await.map_err(|error| error.to_string())??;
+        let (work, results) = setting.workers.open(histories);
         let state = State {
             far,
             work: Some(work),
@@ -96,8 +127,10 @@ impl Gateway {
             is_finished: false,
         };
         let inner = Inner {
+            key,
             state: RefCell::new(state),
-            pool: pool.clone(),
+            pool: setting.pool.clone(),
+            room: setting.room.clone(),
             changed: Notify::new(),
             rearm: Notify::new(),
             armed: Cell::new(None),
@@ -200,6 +233,11 @@ impl Gateway {
         }
     }
 
+    /// A place for a connection with a server, unless this gateway has its share.
+    pub fn place(&self) -> Result<super::room::Place, FetchError> {
+        self.0.room.take(self.0.key).ok_or(FetchError::NoRoom)
+    }
+
     /// A request has ended.
     pub fn fetched(&self, id: FetchId) {
         self.0.state.borrow_mut().fetches.remove(&id);
@@ -219,7 +257,7 @@ impl Gateway {
     }
 
     /// Feeds the worker's results and the timer, until the worker has ended.
-    async fn run(self, mut results: UnboundedReceiver<(u64, Done)>) {
+    async fn run(self, mut results: Results) {
         let mut look = tokio::time::interval(REACH_EVERY);
         loop {
             let clock = {

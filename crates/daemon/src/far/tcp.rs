@@ -39,8 +39,12 @@ pub async fn run(
 ) {
     let dial = Dial::Address(to);
     let end = End { gateway: &gateway, id, server: &server };
-    match dialler.dial(&dial, client, Caller::Gateway).await {
-        Ok(stream) => {
+    let dialled = async {
+        let place = gateway.place()?;
+        Ok((dialler.dial(&dial, client, Caller::Gateway).await?, place))
+    };
+    match dialled.await {
+        Ok((stream, _place)) => {
             gateway.accept_content(id, WAITING_MAX);
             let (stream, is_whole) = converse(stream, &server.inbox, &end).await;
             if !is_whole {

@@ -38,6 +38,11 @@ impl Inbox {
         self.changed.notify_one();
     }
 
+    /// How the engine has ended it, if it has.
+    pub fn result(&self) -> Option<Result<(), FetchError>> {
+        self.end.get()
+    }
+
     /// The next bytes, or how it ends.
     async fn next(&self) -> Result<Bytes, Result<(), FetchError>> {
         loop {

@@ -2,14 +2,17 @@
 
 use super::{Feed, Uplink};
 use crate::pair::tcp::{Engine, Inbox, WAITING_MAX, converse};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use host::client::Client;
 use host::parting::abort_after_all;
 use node::FetchError;
 use node::uplink::{FlowId, NearInput, TcpId};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+
+/// What a client has said is kept for its server up to this many bytes, in case the far end has no room.
+const SAID_MAX: usize = 16 * 1024;
 
 /// A connection that the far end is making.
 pub struct Dialled<D: Feed> {
@@ -19,6 +22,16 @@ pub struct Dialled<D: Feed> {
     inbox: Rc<Inbox>,
     /// Bytes in both directions.
     passed: Cell<u64>,
+    /// What the client has said, until its server answers, or it is too much to keep.
+    said: RefCell<Option<BytesMut>>,
+}
+
+/// What became of a client's connection.
+pub enum Carried {
+    /// It has ended. How many bytes passed.
+    Whole(u64),
+    /// The far end had no room for it, and has not dialled: it goes on past the pair, with what the client has said.
+    Past(Client, BytesMut),
 }
 
 impl Uplink {
@@ -37,19 +50,30 @@ impl Uplink {
         };
         driver.uplink(NearInput::Dial(id, to, client));
         driver.uplink(NearInput::GrantTcp(id, WAITING_MAX));
-        Some(Dialled { uplink: self.clone(), driver, id, inbox, passed: Cell::new(0) })
+        Some(Dialled {
+            uplink: self.clone(),
+            driver,
+            id,
+            inbox,
+            passed: Cell::new(0),
+            said: RefCell::new(Some(BytesMut::new())),
+        })
     }
 }
 
 impl<D: Feed> Dialled<D> {
-    /// Carries the client's bytes, until both sides have said all, or the connection is broken off. Returns how many
-    /// passed.
-    pub async fn carry(self, client: Client) -> u64 {
+    /// Carries the client's bytes, until both sides have said all, or the connection is broken off.
+    pub async fn carry(self, client: Client) -> Carried {
         let (client, is_whole) = converse(client, &self.inbox, &self).await;
-        if !is_whole {
-            abort_after_all(&client).await;
+        if is_whole {
+            return Carried::Whole(self.passed.get());
         }
-        self.passed.get()
+        let is_past = self.inbox.result() == Some(Err(FetchError::NoRoom));
+        if let Some(said) = self.said.take().filter(|_| is_past) {
+            return Carried::Past(client, said);
+        }
+        abort_after_all(&client).await;
+        Carried::Whole(self.passed.get())
     }
 
     fn pass(&self, bytes: u64) {
@@ -78,6 +102,14 @@ impl<D: Feed> Engine for Dialled<D> {
 
     fn heard(&self, bytes: Bytes) {
         self.pass(bytes.len() as u64);
+        let mut said = self.said.borrow_mut();
+        if let Some(kept) = &mut *said {
+            kept.extend_from_slice(&bytes);
+        }
+        if said.as_ref().is_some_and(|kept| kept.len() > SAID_MAX) {
+            *said = None;
+        }
+        drop(said);
         self.driver.uplink(NearInput::Content(FlowId::Tcp(self.id), bytes));
     }
 
@@ -87,6 +119,7 @@ impl<D: Feed> Engine for Dialled<D> {
 
     fn took(&self, bytes: u64) {
         self.pass(bytes);
+        *self.said.borrow_mut() = None;
         self.driver.uplink(NearInput::GrantTcp(self.id, bytes));
     }
 }

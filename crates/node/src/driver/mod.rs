@@ -12,6 +12,7 @@ mod link_buffer;
 pub mod links;
 mod network;
 mod pool;
+pub mod room;
 pub mod shares;
 
 pub use client_window::ClientWindow;

@@ -73,7 +73,7 @@ wire::reasons! {
         Astray = "astray",
         /// The origin speaks no TLS, or none that is accepted.
         NotTls = "not_tls",
-        /// The far end has no room for more connections, and has not dialled.
+        /// The node that would dial has no room for more connections, and has not dialled.
         NoRoom = "no_room",
     }
 }

@@ -238,7 +238,7 @@ impl Far {
         if self.flows.len() >= FLOWS_MAX {
             // A near end has no more, but a flow that has ended there may not have ended here.
             self.pair.receiver.cancel(id);
-            self.pair.say(Message::Finish(id, Err(FetchError::Unreachable)));
+            self.pair.say(Message::Finish(id, Err(FetchError::NoRoom)));
             return None;
         }
         self.fetches += 1;

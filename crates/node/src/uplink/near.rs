@@ -103,7 +103,7 @@ pub enum NearOutput {
     /// For the client of a TCP connection: bytes that its server sent.
     Tcp(TcpId, Bytes),
     /// The server of a TCP connection has said all. With an error the connection is refused, reset or broken off, maybe
-    /// after the server has said all.
+    /// after the server has said all. With [`FetchError::NoRoom`] nobody has dialled: the driver may dial itself.
     TcpEnd(TcpId, Result<(), FetchError>),
     /// Send this request straight to its origin, with this many bytes granted: the pair cannot carry it.
     Past(FetchId, Box<Fetch>, u64),

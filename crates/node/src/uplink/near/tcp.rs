@@ -90,7 +90,11 @@ impl Near {
                 self.flows.insert(FlowId::Tcp(id), Flow::Tcp(TcpFlow::Sending));
             }
             Ok(()) => {}
-            Err(_) => self.pair.sender.cancel(FlowId::Tcp(id).number()),
+            Err(why) => {
+                self.pair.sender.cancel(FlowId::Tcp(id).number());
+                // The driver makes the connection itself, if it can.
+                self.pair.report.tcp_flows_past += u64::from(why == FetchError::NoRoom);
+            }
         }
         self.outputs.push_back(NearOutput::TcpEnd(id, result));
     }
