@@ -95,8 +95,6 @@ pub struct Outcome {
     pub past: Vec<(FetchId, Box<Fetch>, u64)>,
 }
 
-/// The pair's results, for [`Uplink::run`].
-
 impl Uplink {
     /// Opens the histories and starts the worker. `None`, with a warning, if they cannot be used: then there is
     /// no pair.

@@ -148,3 +148,29 @@ fn a_crowd_at_the_door_keeps_no_gateway_out() {
         assert!((1..=2).contains(&told), "once a minute: {log}");
     });
 }
+
+#[test]
+fn a_thousand_gateways_that_are_away_cost_neither_descriptors_nor_threads() {
+    network::inside(
+        "a_thousand_gateways_that_are_away_cost_neither_descriptors_nor_threads",
+        || {
+            let world = World::new();
+            let away = (0..1000).map(|number| format!("{number:064x}"));
+            let keys: Vec<_> = away.chain([key_of_gateway(&world)]).collect();
+            let far = FarEnd::start_under(&world, "exec", &keys);
+            let process = far.process.id();
+            let before = descriptors(process);
+            assert!(before < 40, "{before} descriptors");
+            let text = format!("listen = [\"127.0.0.1:0\"]\n{}", far.lines);
+            let file = world.write("hearsay.toml", text.as_bytes());
+            let gateway = Hearsay::start_with(&world, &["--config", &file.display().to_string()]);
+            wait_until("the gateway to be in", || is_up(&gateway));
+            let one = descriptors(process) - before;
+            assert!((1..=8).contains(&one), "{one} descriptors of one gateway");
+            let threads =
+                fs::read_dir(format!("/proc/{process}/task")).expect("its threads").count();
+            // The loop, four that pack, eight that look up names and open histories.
+            assert!(threads <= 13, "{threads} threads");
+        },
+    );
+}

@@ -303,3 +303,40 @@ fn without_room_connections_go_straight_to_their_servers_and_none_is_refused() {
         },
     );
 }
+
+#[test]
+fn where_the_far_end_has_no_room_connections_go_past_it_with_what_was_said() {
+    network::inside(
+        "where_the_far_end_has_no_room_connections_go_past_it_with_what_was_said",
+        || {
+            // A quarter of the descriptors is for connections with servers, and half of that for one gateway.
+            let site = Site::start_under("ulimit -n 64 && exec", "", "ports = \"all\"");
+            site.wait_for_rules(4);
+            let (_server, seen) = server(|visit| {
+                let said = visit.body(4).unwrap_or_default();
+                visit.send([b"got ", &said[..]].concat());
+                visit.wait_for_end();
+            });
+            let mut clients: Vec<_> = (0..20).map(|_| dial(SERVERS[0])).collect();
+            for (number, client) in clients.iter_mut().enumerate() {
+                client.write_all(format!("{number:04}").as_bytes()).expect("sent");
+            }
+            for (number, client) in clients.iter_mut().enumerate() {
+                assert_eq!(take(client, 8), format!("got {number:04}").as_bytes());
+            }
+            let from = || seen.recv_timeout(TIMEOUT).expect("it was dialled").to_string();
+            let from: Vec<_> = (0..20).map(|_| from()).collect();
+            assert_eq!(from.iter().filter(|it| *it == "198.51.100.7").count(), 8, "{from:?}");
+            assert_eq!(from.iter().filter(|it| *it == "10.2.0.1").count(), 12, "{from:?}");
+            assert_eq!(site.counter("tcp_flows_past"), 12);
+            drop(clients);
+            // Once they have ended there is room again.
+            wait_until("room at the far end", || {
+                let mut client = dial(SERVERS[0]);
+                client.write_all(b"more").expect("sent");
+                assert_eq!(take(&mut client, 8), b"got more");
+                seen.recv_timeout(TIMEOUT).expect("it was dialled").to_string() == "198.51.100.7"
+            });
+        },
+    );
+}

@@ -23,10 +23,17 @@ pub struct FarEnd {
 impl FarEnd {
     /// Starts it for a gateway with this key.
     pub fn start(world: &World, key: &str) -> Self {
+        Self::start_under(world, "exec", &[key.to_owned()])
+    }
+
+    /// Starts it for gateways with these keys, by a shell's words before the command.
+    pub fn start_under(world: &World, before: &str, keys: &[String]) -> Self {
         let said = world.path("far.said");
         let child = ORIGIN
-            .command(BINARY)
-            .args(["far", "--listen", "10.2.0.2:3144", "--near", key])
+            .command("sh")
+            .args(["-c", &format!("{before} \"$@\""), "sh", BINARY])
+            .args(["far", "--listen", "10.2.0.2:3144"])
+            .args(keys.iter().flat_map(|key| ["--near", key]))
             .args(PRIVATE.iter().flat_map(|prefix| ["--private", prefix]))
             .arg("--store")
             .arg(world.path("far"))
@@ -79,10 +86,15 @@ impl Site {
 
     /// The same, with settings outside of tables.
     fn start_with(settings: &str, intercept: &str) -> Self {
+        Self::start_under("exec", settings, intercept)
+    }
+
+    /// The same, with a shell's words before the far end's command.
+    pub fn start_under(before: &str, settings: &str, intercept: &str) -> Self {
         sh("ip -n origin addr add 198.51.100.7/32 dev lo
             ip -n origin addr add 2001:db8:5::7/128 dev lo nodad");
         let world = World::new();
-        let far = FarEnd::start(&world, &key_of_gateway(&world));
+        let far = FarEnd::start_under(&world, before, &[key_of_gateway(&world)]);
         let text = format!(
             "listen = [\"127.0.0.1:0\"]\n{settings}\n[intercept]\ninterfaces = [\"lan0\"]\n{intercept}\n{}",
             far.lines

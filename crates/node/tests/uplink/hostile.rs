@@ -6,7 +6,7 @@ use crate::rogue::{AgainstNear, head, hello, literals, number, reference};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use node::testing::{Batch, Coding, Literals};
-use node::uplink::{Done, Job, Message, Span, Units, Worker};
+use node::uplink::{Done, Job, Message, NearInput, Span, TcpId, Units, Worker};
 use node::{Dial, FetchError, FetchId, OriginOutput};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -239,7 +239,7 @@ fn nothing_is_received_while_many_jobs_wait() {
     let mut length = 0;
     while let Some((number, job)) = rogue.kept.as_mut().and_then(VecDeque::pop_front) {
         let done = rogue.worker.work(job);
-        rogue.near.handle_input(rogue.now, node::uplink::NearInput::Done(number, done));
+        rogue.near.handle_input(rogue.now, NearInput::Done(number, done));
         rogue.settle();
         length = rogue.answers[&1].body.len();
     }
@@ -323,4 +323,21 @@ fn what_the_far_end_would_refuse_goes_past_it() {
     }
     rogue.say(&[hello()]);
     assert!(!rogue.near.is_up());
+}
+
+#[test]
+fn what_the_far_end_has_no_room_for_goes_past_it() {
+    let mut rogue = AgainstNear::up();
+    rogue.get(1, 1000);
+    rogue.say(&[Message::Finish(number(1), Err(FetchError::NoRoom))]);
+    assert!(rogue.past == [1] && !rogue.is_broken());
+    rogue.get(2, 1000);
+    rogue.say(&[head(2), Message::Finish(number(2), Err(FetchError::NoRoom))]);
+    assert_eq!(rogue.answers[&2].end, Some(Err(FetchError::NoRoom)), "too late for that");
+    let to = "192.0.2.1:25".parse().unwrap();
+    let dial = NearInput::Dial(TcpId(1), to, [10, 0, 0, 2].into());
+    rogue.near.handle_input(rogue.now, dial);
+    rogue.settle();
+    rogue.say(&[Message::Finish(3, Err(FetchError::NoRoom))]);
+    assert_eq!((rogue.near.report().tcp_flows_past, rogue.near.flows()), (1, 0));
 }

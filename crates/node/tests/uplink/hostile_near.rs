@@ -45,7 +45,7 @@ fn a_near_end_with_too_many_requests_is_refused_them() {
     assert_eq!((rogue.asked.len(), rogue.is_over), (1024, false));
     rogue.say(&[open(1024, true)]);
     assert_eq!((rogue.asked.len(), rogue.is_over, rogue.cancelled.len()), (1024, false, 0));
-    let refused = Message::Finish(number(1024), Err(FetchError::Unreachable));
+    let refused = Message::Finish(number(1024), Err(FetchError::NoRoom));
     assert!(rogue.heard.contains(&refused), "{:?}", rogue.heard.last());
     let mut rogue = AgainstFar::up();
     rogue.say(&[open(1, false), open(1, false)]);
