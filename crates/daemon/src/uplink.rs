@@ -94,7 +94,6 @@ pub struct Outcome {
     /// Requests that go past the pair, each with the bytes that are granted.
     pub past: Vec<(FetchId, Box<Fetch>, u64)>,
 }
-
 impl Uplink {
     /// Opens the histories and starts the worker. `None`, with a warning, if they cannot be used: then there is
     /// no pair.
