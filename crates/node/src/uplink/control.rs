@@ -127,6 +127,49 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn message() -> impl Strategy<Value = Message> {
+        prop_oneof![
+            (any::<u32>(), any::<u64>()).prop_map(|(id, it)| Message::Credit(id.into(), it)),
+            any::<u32>().prop_map(|id| Message::Finish(id.into(), Ok(()))),
+            any::<u32>().prop_map(|id| Message::Cancel(id.into())),
+            vec(any::<u64>(), 0..64).prop_map(Message::Want),
+            (any::<u64>(), vec(any::<u8>(), 0..300)).prop_map(|(at, it)| Message::Unit(at, it)),
+        ]
+    }
+
+    proptest! {
+        /// Whatever a later version puts between and behind the messages that are known, these read the same.
+        #[test]
+        fn what_is_unknown_changes_nothing_that_is_known(
+            said in vec((message(), vec(any::<u8>(), 0..200), 19..=255u8), 0..20),
+        ) {
+            let (mut cx, mut plain, mut expected) = (Context::default(), Vec::new(), Skipped::default());
+            for (message, more, unknown) in &said {
+                let mut encoded = Vec::new();
+                messages::encode(&mut cx, message, &mut encoded);
+                let (kind, mut fields) = (encoded[0], &encoded[1..]);
+                let length = wire::varint::read(&mut fields).unwrap();
+                prop_assert_eq!(length, fields.len() as u64);
+                plain.push(kind);
+                wire::varint::write(length + more.len() as u64, &mut plain);
+                plain.extend_from_slice(fields);
+                plain.extend_from_slice(more);
+                plain.push(*unknown);
+                wire::varint::write(more.len() as u64, &mut plain);
+                plain.extend_from_slice(more);
+                expected.longer += u64::from(!more.is_empty());
+                expected.unknown += 1;
+            }
+            let compressed = Speaker::default().compress(&plain).unwrap();
+            let mut heard = Vec::new();
+            let skipped = Reader::default().hear(&compressed, |message| heard.push(message));
+            prop_assert_eq!(skipped, Ok(expected));
+            prop_assert_eq!(heard, said.into_iter().map(|it| it.0).collect::<Vec<_>>());
+        }
+    }
 
     #[test]
     fn what_is_said_again_costs_little() {
