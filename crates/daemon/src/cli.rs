@@ -237,9 +237,10 @@ pub struct Far {
     /// How much of it is kept for each gateway
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     pub store_size: Size,
-    /// Memory for its index, for each gateway
-    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
-    pub memory: Size,
+    /// Memory for indexes and for content under way, of all gateways together [default: 64MiB, and 1MiB more for each
+    /// gateway]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Size>,
     /// Private destinations that gateways may reach through it, besides the internet; may be given
     /// more than once
     #[arg(long, value_name = "PREFIX")]

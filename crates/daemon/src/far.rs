@@ -34,8 +34,8 @@ use std::rc::Rc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
-/// About what a unit takes in the index.
-const UNIT_BYTES: u64 = 130;
+/// Memory for all gateways without `--memory`, and what each adds.
+const MEMORY: (u64, u64) = (64 << 20, 1 << 20);
 
 /// Threads that pack and unpack for all gateways at most.
 const WORKERS_MAX: usize = 4;
@@ -83,12 +83,13 @@ async fn serve(args: Far) -> Result<(), Failure> {
     let egress = egress::follow(Vec::new(), &[]).await.map_err(Failure::failed)?;
     let access = node::Access { direct: args.private.clone(), ..node::Access::default() };
     let pool = Pool::new(Dialler::new(access, egress, Traffic::default()), tls);
-    let units_max = usize::try_from(args.memory.0 / UNIT_BYTES).unwrap_or(usize::MAX);
+    let (memory, each) = MEMORY;
+    let memory = args.memory.map_or(memory + each * args.near.len() as u64, |size| size.0);
     let setting = Setting {
         room,
         place,
         store_bytes: args.store_size.0,
-        units_max,
+        memory,
         identity: identity.seed,
         pool,
         workers: Workers::start(workers()).map_err(Failure::failed)?,

@@ -150,6 +150,21 @@ impl History {
         self.shared.lock().state()
     }
 
+    /// The oldest position that is still held after this many more bytes were appended: positions below are removed by
+    /// then, maybe.
+    pub fn lasting(&self, bytes: u64) -> u64 {
+        let held = self.shared.lock();
+        let (mut left, mut first) = (held.bytes().saturating_add(bytes), held.state().first);
+        for block in &held.blocks {
+            if left <= self.budget_bytes {
+                break;
+            }
+            left = left.saturating_sub(block.file_bytes());
+            first = block.end_position();
+        }
+        first
+    }
+
     /// Appends units at the end, which `first` must be. Readers see them; they are not durable yet.
     /// If they would exceed the budget, the oldest blocks are removed.
     ///
@@ -372,6 +387,45 @@ fn record_bytes(bytes: &Bytes) -> u64 {
 mod tests {
     use super::*;
     use crate::files::Memory;
+
+    #[test]
+    fn what_lasts_is_held_after_as_much_is_appended_and_no_less_lasts_than_need_be() {
+        let options = HistoryOptions { budget_bytes: 4 * 1100 * 1024, key: None };
+        let files = Arc::new(Memory::new());
+        let (mut history, _, _) = History::open(files, options, [1; 16]).unwrap();
+        let units = vec![(Mark::default(), Bytes::from(vec![7; 1000])); 256];
+        let block = u64::from(BLOCK_UNITS);
+        for round in 0..40 {
+            let lasting = history.lasting(1 << 20);
+            let HistoryState { first, end, .. } = history.state();
+            assert!((first..=end).contains(&lasting), "{lasting} of {first} to {end}");
+            // A block, and what it has besides, is somewhat more than 1 MiB.
+            assert!(lasting <= first + block, "round {round}: {lasting}, though {first} is held");
+            (0..4).for_each(|part| history.append(end + part * 256, &units).unwrap());
+            assert!(history.state().first >= first);
+            let after = history.state().first;
+            assert!(after <= lasting + block, "round {round}");
+            assert!(after <= history.lasting(0), "round {round}");
+            assert_eq!(history.lasting(u64::MAX), history.state().end);
+        }
+        assert!(history.state().first > 30 * block, "the oldest were removed");
+    }
+
+    #[test]
+    fn nothing_below_what_lasts_is_promised() {
+        let options = HistoryOptions { budget_bytes: 4 << 20, key: None };
+        let files = Arc::new(Memory::new());
+        let (mut history, _, _) = History::open(files, options, [1; 16]).unwrap();
+        let units = vec![(Mark::default(), Bytes::from(vec![7; 1000])); 100];
+        let more = units.len() as u64 * (1000 + u64::from(RECORD_HEADER));
+        for _ in 0..200 {
+            let (lasting, end) = (history.lasting(more), history.state().end);
+            history.append(end, &units).unwrap();
+            // Headers and footers of blocks come to that.
+            assert!(history.state().first <= lasting.max(history.lasting(0)));
+        }
+        assert!(history.state().first > 0);
+    }
 
     /// A reader that looked a unit up before may find other bytes in its place.
     #[test]

@@ -65,14 +65,35 @@ enum Running {
     Tcp(Rc<Server>),
 }
 
+/// A gateway's share of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// For content that origins may send, or that waits for the link.
+    pub content_bytes: u64,
+    /// Units in its index.
+    pub units_max: usize,
+}
+
+/// About what a unit takes in the index.
+const UNIT_BYTES: u64 = 130;
+
+impl Share {
+    /// The share of each of this many gateways.
+    pub fn of(memory: u64, gateways: usize) -> Self {
+        let each = memory / gateways.max(1) as u64;
+        let units = (each / 2 / UNIT_BYTES).min(u32::MAX.into());
+        Self { content_bytes: each - each / 2, units_max: units as usize }
+    }
+}
+
 /// What all gateways have in common.
 pub struct Setting {
     /// Where histories are.
     pub place: Place,
     /// The size of each.
     pub store_bytes: u64,
-    /// Units in the index of each at most.
-    pub units_max: usize,
+    /// Memory for indexes and content of all of them, in bytes.
+    pub memory: u64,
     /// The seed of the far end's key.
     pub identity: [u8; 32],
     /// Connections with origins.
@@ -110,8 +131,8 @@ impl Gateway {
     ///
     /// # Errors
     /// If they cannot be opened.
-    pub async fn open(key: PublicKey, setting: &Rc<Setting>) -> Result<Self, String> {
-        let (place, sizes) = (setting.place.clone(), (setting.store_bytes, setting.units_max));
+    pub async fn open(key: PublicKey, setting: &Rc<Setting>, share: Share) -> Result<Self, String> {
+        let (place, sizes) = (setting.place.clone(), (setting.store_bytes, share.units_max));
         let keys = PairKeys::new(&setting.identity, &entropy::bytes());
         // Others go on meanwhile: a large history is read to its end.
         let open = tokio::task::spawn_blocking(move || prepare(key, &place, sizes, keys));
@@ -138,6 +159,11 @@ impl Gateway {
         let gateway = Self(Rc::new(inner));
         spawn_local(gateway.clone().run(results));
         Ok(gateway)
+    }
+
+    /// From now on it has this share of the memory.
+    pub fn limit(&self, share: Share) {
+        self.0.state.borrow_mut().far.limit(share.content_bytes, share.units_max);
     }
 
     /// Serves a connection of the gateway until it ends; a newer one replaces it.

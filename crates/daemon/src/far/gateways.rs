@@ -1,7 +1,7 @@
 //! The gateways that may connect: the histories of each are open from its first connection until some time after its
 //! last, so that those which are away cost neither descriptors nor memory.
 
-use super::gateway::{Gateway, Setting};
+use super::gateway::{Gateway, Setting, Share};
 use node::uplink::Guest;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -50,7 +50,11 @@ impl Gateways {
         let Some(slot) = self.slots.get(&key) else { return };
         slot.visits.set(slot.visits.get() + 1);
         slot.present.set(slot.present.get() + 1);
-        match slot.gateway(key, &self.setting).await {
+        let (gateway, is_new) = slot.gateway(key, &self.setting, self.share(1)).await;
+        if is_new {
+            self.share_out();
+        }
+        match gateway {
             Ok(gateway) => gateway.serve(stream, guest, address).await,
             Err(error) => tracing::error!(gateway = %key, "cannot serve this gateway: {error}"),
         }
@@ -59,6 +63,23 @@ impl Gateways {
         if !slot.is_watched.replace(true) {
             spawn_local(Rc::clone(slot).close_later(KEPT));
         }
+    }
+
+    /// Those that are open.
+    fn open(&self) -> Vec<Gateway> {
+        let slots = self.slots.values();
+        slots.filter_map(|slot| slot.open.try_lock().ok()?.clone()).collect()
+    }
+
+    /// The share of each gateway if this many more are opened.
+    fn share(&self, more: usize) -> Share {
+        Share::of(self.setting.memory, self.open().len() + more)
+    }
+
+    /// Gives each gateway that is open the same share of the memory.
+    fn share_out(&self) {
+        let (open, share) = (self.open(), self.share(0));
+        open.iter().for_each(|gateway| gateway.limit(share));
     }
 
     /// Ends all connections, with what has crossed durable.
@@ -72,14 +93,20 @@ impl Gateways {
 }
 
 impl Slot {
-    async fn gateway(&self, key: PublicKey, setting: &Rc<Setting>) -> Result<Gateway, String> {
+    /// The gateway, and whether it had to be opened, with this share of the memory.
+    async fn gateway(
+        &self,
+        key: PublicKey,
+        setting: &Rc<Setting>,
+        share: Share,
+    ) -> (Result<Gateway, String>, bool) {
         let mut open = self.open.lock().await;
         if let Some(gateway) = &*open {
-            return Ok(gateway.clone());
+            return (Ok(gateway.clone()), false);
         }
-        let gateway = Gateway::open(key, setting).await?;
-        *open = Some(gateway.clone());
-        Ok(gateway)
+        let gateway = Gateway::open(key, setting, share).await;
+        *open = gateway.clone().ok();
+        (gateway, true)
     }
 
     /// Closes it once it has been away for this time; gives up if it is there.
@@ -125,13 +152,21 @@ mod tests {
         let setting = Setting {
             place: config::Place::Memory,
             store_bytes: 1 << 20,
-            units_max: 100,
+            memory: 1 << 20,
             identity: [1; 32],
             pool: Pool::new(dialler, None),
             workers: Workers::start(1).unwrap(),
             room: Room::new(1),
         };
         Gateways::new(&[KEY], setting)
+    }
+
+    #[test]
+    fn memory_is_shared_by_those_that_are_open() {
+        let all = Share::of(260 << 10, 1);
+        assert_eq!((all.content_bytes, all.units_max), (130 << 10, 1024));
+        assert_eq!(Share::of(260 << 10, 4).units_max, 256);
+        assert_eq!(Share::of(260 << 10, 0), all, "before the first one");
     }
 
     #[test]
@@ -142,7 +177,7 @@ mod tests {
             let slot = &gateways.slots[&KEY];
             let is_open = async || slot.open.lock().await.is_some();
             assert!(!is_open().await, "before its first connection");
-            slot.gateway(KEY, &gateways.setting).await.unwrap();
+            slot.gateway(KEY, &gateways.setting, gateways.share(1)).await.0.unwrap();
             slot.present.set(1);
             Rc::clone(slot).close_later(Duration::ZERO).await;
             assert!(is_open().await, "it is there");
@@ -155,7 +190,7 @@ mod tests {
             closing.await.unwrap();
             assert!(begun.elapsed() >= 2 * SOON, "the time begins anew");
             assert!(!is_open().await);
-            slot.gateway(KEY, &gateways.setting).await.unwrap();
+            slot.gateway(KEY, &gateways.setting, gateways.share(1)).await.0.unwrap();
             assert!(is_open().await, "it can be opened again");
             gateways.close().await;
         });

@@ -3,7 +3,7 @@
 use crate::config::Place;
 use crate::entropy;
 use bytes::Bytes;
-use node::uplink::{Span, Units};
+use node::uplink::{MemoryUnits, Span, Units};
 use std::path::Path;
 use std::sync::Arc;
 use store::{
@@ -14,11 +14,24 @@ use store::{
 /// The file of a published scheme's log.
 const CHUNKS: &str = "ring";
 
-/// One direction's history. If the disk fails, nothing more is kept, and nothing of it counts as held at the
-/// next connection.
+/// Units that are kept in memory in the place of a disk that fails: some 4 MiB.
+const MEMORY_UNITS: usize = 512;
+/// Positions are not named any more that are gone after this many more bytes, or a quarter of the budget: as much may
+/// be under way.
+const MARGIN: u64 = 16 << 20;
+
+/// One direction's history. If the disk fails, a little is kept in memory instead, until a connection begins the history
+/// anew and the disk works again.
 pub struct Kept {
-    state: HistoryState,
-    open: Option<(History, HistoryReader)>,
+    place: Where,
+    files: Arc<dyn Files>,
+    options: HistoryOptions,
+}
+
+enum Where {
+    Disk(History, HistoryReader),
+    /// What came since the disk failed, and a reader of what was there before.
+    Memory(MemoryUnits, Option<HistoryReader>),
 }
 
 /// Both histories of one end.
@@ -44,8 +57,8 @@ impl Histories {
                 Place::Dir(path) => Arc::new(Directory::open(path.join(name))?),
             };
             let options = HistoryOptions { budget_bytes, key };
-            let (history, reader, state) = History::open(files, options, entropy::bytes())?;
-            Ok(Kept { state, open: Some((history, reader)) })
+            let (history, reader, _) = History::open(files.clone(), options, entropy::bytes())?;
+            Ok(Kept { place: Where::Disk(history, reader), files, options })
         };
         let (out, within) = (open("sent", out_bytes)?, open("received", within_bytes)?);
         Ok(Self { out, within, chunks: None })
@@ -82,7 +95,7 @@ impl Histories {
     pub fn marks(&self) -> Vec<Mark> {
         let HistoryState { first, end, .. } = self.out.held();
         let mut marks = Vec::new();
-        if let Some((_, reader)) = &self.out.open
+        if let Where::Disk(_, reader) = &self.out.place
             && let Err(error) = reader.marks(first, end, |_, mark| marks.push(mark))
         {
             tracing::warn!(%error, "cannot read what has crossed before");
@@ -101,38 +114,58 @@ impl Histories {
 }
 
 impl Kept {
-    fn fails(&mut self, error: &Error) {
-        tracing::warn!(%error, "cannot keep what crosses the uplink: from here on it is forgotten");
-        self.open = None;
-        let end = self.state.end;
-        self.state = HistoryState { epoch: [0; 16], first: end, end };
+    /// From this position on units are kept in memory.
+    fn fails(&mut self, error: &Error, position: u64) {
+        tracing::warn!(%error, "cannot keep what crosses the uplink: from here on little of it is remembered");
+        let reader = match &self.place {
+            Where::Disk(_, reader) => Some(reader.clone()),
+            Where::Memory(_, reader) => reader.clone(),
+        };
+        self.place = Where::Memory(MemoryUnits::from(position, MEMORY_UNITS), reader);
     }
 
     /// Makes what was appended durable.
     pub fn sync(&mut self) {
-        if let Some((history, _)) = &mut self.open
+        if let Where::Disk(history, _) = &mut self.place
             && let Err(error) = history.sync()
         {
-            self.fails(&error);
+            let end = self.held().end;
+            self.fails(&error, end);
         }
     }
 
-    fn update(&mut self, result: Result<(), Error>) {
-        match (result, &self.open) {
-            (Ok(()), Some((history, _))) => self.state = history.state(),
-            (Ok(()), None) => {}
-            (Err(error), _) => self.fails(&error),
-        }
+    /// The disk's history begins anew, if the disk works again.
+    fn reopen(&self, epoch: [u8; 16]) -> Result<Where, Error> {
+        let (mut history, reader, _) = History::open(self.files.clone(), self.options, epoch)?;
+        history.reset(epoch, 0)?;
+        Ok(Where::Disk(history, reader))
     }
 }
 
 impl Units for Kept {
     fn held(&self) -> HistoryState {
-        self.state
+        match &self.place {
+            Where::Disk(history, _) => history.state(),
+            Where::Memory(units, _) => units.held(),
+        }
+    }
+
+    fn lasting(&self) -> u64 {
+        match &self.place {
+            Where::Disk(history, _) => history.lasting(MARGIN.min(self.options.budget_bytes / 4)),
+            Where::Memory(units, _) => units.lasting(),
+        }
     }
 
     fn read(&mut self, span: Span, out: &mut Vec<(Mark, Bytes)>) -> bool {
-        let Some((_, reader)) = &self.open else { return false };
+        let reader = match &mut self.place {
+            Where::Disk(_, reader) => reader,
+            Where::Memory(units, reader) => match (units.read(span, out), reader) {
+                (true, _) => return true,
+                (false, Some(reader)) => reader,
+                (false, None) => return false,
+            },
+        };
         match reader.read(span.first, span.count) {
             Ok(Some(units)) => {
                 out.extend(units);
@@ -147,36 +180,38 @@ impl Units for Kept {
     }
 
     fn append(&mut self, units: &[(Mark, Bytes)]) {
-        let end = self.state.end + units.len() as u64;
-        let result = match &mut self.open {
-            Some((history, _)) => history.append(self.state.end, units),
-            None => Ok(()),
-        };
-        self.update(result);
-        if self.open.is_none() {
-            (self.state.first, self.state.end) = (end, end);
+        let first = self.held().end;
+        match &mut self.place {
+            Where::Disk(history, _) => {
+                if let Err(error) = history.append(first, units) {
+                    // Some of them may have been appended.
+                    self.fails(&error, first);
+                    self.append(units);
+                }
+            }
+            Where::Memory(memory, _) => memory.append(units),
         }
     }
 
     fn truncate(&mut self, end: u64) {
-        let result = match &mut self.open {
-            Some((history, _)) => history.truncate(end),
-            None => Ok(()),
-        };
-        self.update(result);
-        if self.open.is_none() {
-            (self.state.first, self.state.end) = (end, end);
+        match &mut self.place {
+            Where::Disk(history, _) => {
+                if let Err(error) = history.truncate(end) {
+                    self.fails(&error, end);
+                }
+            }
+            Where::Memory(memory, _) => memory.truncate(end),
         }
     }
 
     fn reset(&mut self, epoch: [u8; 16]) {
-        if let Some((history, _)) = &mut self.open {
-            let result = history.reset(epoch, 0);
-            self.update(result);
-        }
-        if self.open.is_none() {
-            // Within this connection positions count all the same.
-            self.state = HistoryState::default();
+        let result = match &mut self.place {
+            Where::Disk(history, _) => history.reset(epoch, 0),
+            Where::Memory(..) => self.reopen(epoch).map(|disk| self.place = disk),
+        };
+        if let Err(error) = result {
+            self.fails(&error, 0);
+            self.place = Where::Memory(MemoryUnits::new(epoch, MEMORY_UNITS), None);
         }
     }
 }

@@ -102,6 +102,15 @@ impl UplinkLine {
                 counts.requests, counts.requests_past, counts.requests_broken
             ),
         );
+        if counts.flows_broken_off > 0 {
+            line(
+                "broken off",
+                format!(
+                    "{} here, whose units were lost or whose readers were slow",
+                    counts.flows_broken_off
+                ),
+            );
+        }
         let unknown = counts.messages_unknown + counts.parts_unknown;
         if unknown > 0 {
             line("skipped", format!("{unknown} messages of a later version, or parts of them"));

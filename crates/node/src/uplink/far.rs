@@ -4,6 +4,8 @@
 //! content, jobs. *What it never does:* cache, or judge a response: what the gateway asks for is asked of the
 //! origin each time.
 
+mod credit;
+
 use super::codec::{Fields, Writer};
 use super::fetch::{Asked, decode_headers, encode_headers};
 use super::messages::Message;
@@ -18,16 +20,17 @@ use crate::access::Caller;
 use crate::input::{FetchError, FetchId, OriginInput};
 use crate::output::{Dial, Fetch, OriginOutput};
 use bytes::Bytes;
+use credit::{Credit, Wait};
 use http::header;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use store::{HistoryState, Mark};
 use wire::{Instant, PublicKey};
 
 /// The head of a response at most, in bytes of plain text.
 const HEAD_MAX: usize = 40 * 1024;
-/// Content that waits for the link at most, over all flows, in bytes: then origins get less credit.
-const WAITING_MAX: u64 = 64 * 1024 * 1024;
+/// Content that origins may send and that waits for the link, over all flows, in bytes, unless [`Far::limit`] says less.
+const CONTENT_MAX: u64 = 64 * 1024 * 1024;
 /// Credit for an origin is given in steps of at least this many bytes.
 const STEP: u64 = 16 * 1024;
 
@@ -87,6 +90,9 @@ pub struct Far {
     /// The gateway's number, by ours: it begins anew when the gateway restarts.
     by_fetch: BTreeMap<FetchId, u64>,
     fetches: u64,
+    credit: Credit,
+    /// Flows for which something may have changed.
+    touched: BTreeSet<u64>,
     /// The gateway's address.
     address: IpAddr,
     outputs: VecDeque<FarOutput>,
@@ -94,6 +100,11 @@ pub struct Far {
 
 struct Flow {
     fetch: FetchId,
+    client: u64,
+    /// Bytes that it has: granted ones, and those that wait for the link.
+    has: u64,
+    /// It waits for credit.
+    waits: Option<Wait>,
     /// What the origin may send and has not.
     granted: u64,
     /// The origin has said all.
@@ -119,6 +130,8 @@ impl Far {
             flows: BTreeMap::new(),
             by_fetch: BTreeMap::new(),
             fetches: 0,
+            credit: Credit::new(CONTENT_MAX),
+            touched: BTreeSet::new(),
             address: IpAddr::from([0, 0, 0, 0]),
             outputs: VecDeque::new(),
         }
@@ -132,6 +145,12 @@ impl Far {
     /// Requests and TCP connections that it has.
     pub fn flows(&self) -> usize {
         self.flows.len()
+    }
+
+    /// From now on flows have at most this many bytes of content here, and the index this many units.
+    pub fn limit(&mut self, content_bytes: u64, units_max: usize) {
+        self.credit.set_max(content_bytes.min(CONTENT_MAX));
+        self.pair.sender.limit(units_max);
     }
 
     /// Whether bytes of the connection may be received now.
@@ -172,7 +191,7 @@ impl Far {
             FarInput::Tick => self.pair.handle_timeout(now, false),
         }
         self.take_events(now);
-        self.grant();
+        self.settle();
     }
 
     fn take_events(&mut self, now: Instant) {
@@ -183,16 +202,16 @@ impl Far {
                 Event::Known(_) => self.pair.close(None),
                 Event::Down(_) => {
                     self.outputs.push_back(FarOutput::Hangup);
-                    for (_, flow) in std::mem::take(&mut self.flows) {
-                        self.cancel(&flow);
+                    for id in self.flows.keys().copied().collect::<Vec<_>>() {
+                        if let Some(flow) = self.remove(id) {
+                            self.cancel(&flow);
+                        }
                     }
-                    self.by_fetch.clear();
                 }
                 Event::Message(Message::Open(id, asked)) => self.open(now, id, *asked),
                 Event::Message(Message::Dial(id, dialled)) => self.dial(now, id, dialled),
                 Event::Message(Message::Cancel(id)) => {
-                    if let Some(flow) = self.flows.remove(&id) {
-                        self.by_fetch.remove(&flow.fetch);
+                    if let Some(flow) = self.remove(id) {
                         self.pair.receiver.cancel(id);
                         self.cancel(&flow);
                     }
@@ -206,20 +225,52 @@ impl Far {
                 Event::End(id, result) => {
                     if let Some(flow) = self.flows.get_mut(&id) {
                         flow.is_heard = false;
+                        self.touched.insert(id);
                         self.outputs.push_back(FarOutput::ContentEnd(flow.fetch, result));
                     }
                 }
                 Event::Work(number, job) => self.outputs.push_back(FarOutput::Work(number, job)),
             }
         }
-        let sender = &self.pair.sender;
-        self.flows.retain(|id, flow| {
-            let lasts = !flow.is_ended || flow.is_heard || sender.has(*id);
-            if !lasts {
-                self.by_fetch.remove(&flow.fetch);
+    }
+
+    /// Looks after the flows for which something has changed: forgets those that have ended, and gives credit.
+    fn settle(&mut self) {
+        self.pair.sender.take_changed(&mut self.touched);
+        while let Some(id) = self.touched.pop_first() {
+            let Some(flow) = self.flows.get(&id) else { continue };
+            let (client, before) = (flow.client, flow.has);
+            let has_ended = flow.is_ended && !flow.is_heard;
+            if has_ended && !self.pair.sender.has(id) {
+                self.remove(id);
+            } else {
+                self.count(id);
+                self.grant(id);
             }
-            lasts
-        });
+            let after = self.flows.get(&id).map_or(0, |flow| flow.has);
+            while after < before
+                && let Some(next) = self.credit.next(client)
+                && self.grant(next)
+            {}
+        }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Flow> {
+        let flow = self.flows.remove(&id)?;
+        self.by_fetch.remove(&flow.fetch);
+        if let Some(wait) = flow.waits {
+            self.credit.leave(flow.client, wait);
+        }
+        self.credit.change(flow.client, flow.has, 0);
+        Some(flow)
+    }
+
+    /// Counts the bytes that a flow has.
+    fn count(&mut self, id: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        let granted = if flow.is_ended { 0 } else { flow.granted };
+        let has = granted + self.pair.sender.queued(id) as u64;
+        self.credit.change(flow.client, std::mem::replace(&mut flow.has, has), has);
     }
 
     fn cancel(&mut self, flow: &Flow) {
@@ -229,7 +280,7 @@ impl Far {
     }
 
     /// A flow with the gateway's number begins: ours, unless the number cannot be.
-    fn begin(&mut self, id: u64, is_heard: bool) -> Option<FetchId> {
+    fn begin(&mut self, id: u64, client: u64, is_heard: bool) -> Option<FetchId> {
         if self.flows.contains_key(&id) || self.pair.sender.has(id) {
             // A near end counts them up.
             self.pair.close(None);
@@ -244,12 +295,14 @@ impl Far {
         self.fetches += 1;
         let fetch = FetchId(self.fetches);
         self.by_fetch.insert(fetch, id);
-        self.flows.insert(id, Flow { fetch, granted: 0, is_ended: false, is_heard });
+        let (has, waits, is_ended) = (0, None, false);
+        self.flows.insert(id, Flow { fetch, client, has, waits, granted: 0, is_ended, is_heard });
+        self.touched.insert(id);
         Some(fetch)
     }
 
     fn dial(&mut self, now: Instant, id: u64, dialled: Dialled) {
-        let Some(fetch) = self.begin(id, true) else { return };
+        let Some(fetch) = self.begin(id, dialled.client, true) else { return };
         let Dialled { to, client } = dialled;
         self.pair.report.tcp_flows += 1;
         self.pair.sender.open(now, id, client, Kind::TCP, url_of_server(to));
@@ -257,7 +310,7 @@ impl Far {
     }
 
     fn open(&mut self, now: Instant, id: u64, asked: Asked) {
-        let Some(fetch) = self.begin(id, false) else { return };
+        let Some(fetch) = self.begin(id, asked.client, false) else { return };
         self.pair.report.requests += 1;
         self.pair.sender.open(now, id, asked.client, Kind::Http, url_of(&asked));
         let has_content = asked.has_content;
@@ -280,6 +333,7 @@ impl Far {
         if let Some(id) = self.by_fetch.get(&fetch) {
             self.pair.receiver.grant(*id, bytes);
             self.take_events(now);
+            self.settle();
         }
     }
 
@@ -322,6 +376,7 @@ impl Far {
         let Some(flow) = self.flows.get_mut(&id) else { return };
         flow.is_ended = true;
         flow.is_heard &= may_hear;
+        self.touched.insert(id);
         if !flow.is_heard {
             self.by_fetch.remove(&flow.fetch);
             self.pair.receiver.cancel(id);
@@ -335,18 +390,27 @@ impl Far {
         self.outputs.push_back(FarOutput::Origin(OriginOutput::Cancel(fetch), false));
     }
 
-    /// Gives origins credit, as far as what they send has room here.
-    fn grant(&mut self) {
-        let is_full = self.pair.sender.waiting() >= WAITING_MAX;
-        for (id, flow) in self.flows.iter_mut().filter(|(_, flow)| !flow.is_ended) {
-            let room = self.pair.sender.room(*id).saturating_sub(flow.granted);
-            let is_worth = room >= STEP || (room > 0 && flow.granted == 0);
-            if is_worth && !is_full {
-                flow.granted += room;
-                let grant = OriginOutput::Grant(flow.fetch, room);
-                self.outputs.push_back(FarOutput::Origin(grant, false));
-            }
+    /// Gives an origin credit, as far as what it sends has room here. False if the flow waits for that.
+    fn grant(&mut self, id: u64) -> bool {
+        let Some(flow) = self.flows.get_mut(&id) else { return true };
+        if let Some(wait) = flow.waits.take() {
+            self.credit.leave(flow.client, wait);
         }
+        let room = self.pair.sender.room(id).saturating_sub(flow.granted);
+        let is_worth = room >= STEP || (room > 0 && flow.granted == 0);
+        if flow.is_ended || !is_worth {
+            return true;
+        }
+        let bytes = room.min(self.credit.room(flow.client));
+        if bytes < room.min(STEP) {
+            flow.waits = Some(self.credit.wait(flow.client, id));
+            return false;
+        }
+        flow.granted += bytes;
+        let grant = OriginOutput::Grant(flow.fetch, bytes);
+        self.outputs.push_back(FarOutput::Origin(grant, false));
+        self.count(id);
+        true
     }
 
     /// What the driver is to do next.
@@ -363,7 +427,7 @@ impl Far {
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
         let bytes = self.pair.poll_transmit(now);
         self.take_events(now);
-        self.grant();
+        self.settle();
         bytes
     }
 

@@ -11,6 +11,7 @@ use super::tcp::Kind;
 use super::wanax::{self, Published};
 use super::work::{Done, Job};
 use crate::input::FetchError;
+use std::collections::BTreeSet;
 use wire::Instant;
 
 /// What an end sends.
@@ -57,6 +58,11 @@ impl Outward {
     pub fn drop_flows(&mut self) {
         self.ours.drop_flows();
         self.published.drop_flows();
+    }
+
+    /// The index has at most this many units from now on.
+    pub fn limit(&mut self, units_max: usize) {
+        self.ours.limit(units_max);
     }
 
     /// The receiver does not hold older positions any more.
@@ -108,6 +114,15 @@ impl Outward {
         }
     }
 
+    /// Adds the flows to `all` that have more room or less since this was called last, or have crossed.
+    pub fn take_changed(&mut self, all: &mut BTreeSet<u64>) {
+        match self.is_published {
+            // An experiment's scheme: it is not made for many flows.
+            true => all.extend(self.published.flows()),
+            false => self.ours.take_changed(all),
+        }
+    }
+
     /// How many flows there are.
     pub fn len(&self) -> usize {
         either!(self.len())
@@ -155,7 +170,10 @@ impl Outward {
     /// A job was done.
     pub fn done(&mut self, job: u64, done: Done) {
         match done {
-            Done::Packed(payload, coding) => self.ours.packed(job, payload, coding),
+            Done::Packed(payload, coding, lasts_from) => {
+                self.ours.packed(job, payload, coding);
+                self.ours.raise_floor(lasts_from);
+            }
             Done::Published(done) => self.published.done(job, done),
             _ => {}
         }

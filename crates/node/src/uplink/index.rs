@@ -32,6 +32,14 @@ impl Index {
         Self { units_max: units_max.max(1), ..Self::default() }
     }
 
+    /// At most this many units are indexed from now on.
+    pub fn limit(&mut self, units_max: usize) {
+        self.units_max = units_max.max(1);
+        while self.marks.len() > self.units_max {
+            self.drop_oldest();
+        }
+    }
+
     /// The position after the newest.
     pub fn end(&self) -> u64 {
         self.begin + self.lengths.len() as u64
@@ -212,6 +220,19 @@ mod tests {
             50_000,
             "it may still be a dictionary"
         );
+    }
+
+    #[test]
+    fn with_less_room_the_oldest_go_and_with_more_none_comes_back() {
+        let mut index = Index::new(100);
+        (0..50).for_each(|number| index.push(mark(number)));
+        index.limit(10);
+        assert_eq!((index.find(&[39; 16]), index.find(&[40; 16])), (None, Some(40)));
+        index.limit(11);
+        index.push(mark(50));
+        assert_eq!((index.find(&[40; 16]), index.find(&[50; 16])), (Some(40), Some(50)));
+        index.push(mark(51));
+        assert_eq!((index.find(&[40; 16]), index.find(&[41; 16])), (None, Some(41)));
     }
 
     #[test]

@@ -533,6 +533,7 @@ impl Pair {
         let chunks = self.receiver.published.counts;
         PairReport {
             units_wanted: self.receiver.ours.wanted,
+            flows_broken_off: self.receiver.ours.broken_off,
             sent_as_references: ours.as_references + published.as_references,
             sent_as_differences: ours.as_differences,
             sent_as_new: ours.as_new + published.as_new,

@@ -6,6 +6,7 @@
 //! crossed uncut, which is bounded for all flows together.
 
 mod flow;
+mod waiting;
 
 use super::messages::{Batch, Literals, Message, WANTS_MAX};
 use super::work::{Done, Job};
@@ -30,8 +31,9 @@ const JOBS_MAX: usize = 64;
 const HELD_MAX: usize = 512 * 1024;
 /// … and what a batch takes besides its spans.
 const BATCH_COST: usize = 8;
-/// Uncut bytes of all flows that are not passed on at most. With more, the flow that has most of them is broken off.
-const UNCUT_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of all flows that wait in memory at most, since they are uncut or were read early. With more, the flow that
+/// has most of them is broken off.
+const WAITING_MAX: usize = 16 * 1024 * 1024;
 
 /// The other end broke the protocol: the connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub struct Receiver {
     known: u64,
     /// So have these.
     early: BTreeSet<u64>,
+    /// Flows whose first batch waits for a unit: its position, and the flow.
+    lacking: BTreeSet<(u64, u64)>,
     /// Complete payloads whose dictionaries are not known yet.
     waiting: Vec<(Literals, Bytes)>,
     /// Jobs that were given out, by number.
@@ -84,11 +88,17 @@ pub struct Receiver {
     asked: BTreeSet<u64>,
     /// What the parts of all flows take, in spans.
     held: usize,
-    /// Uncut bytes among the parts of all flows.
-    uncut: usize,
+    /// Bytes of all flows that wait in memory: uncut ones, and those that were read early.
+    waits: usize,
+    /// Positions below are about to be removed.
+    lasting: u64,
+    /// The flows whose parts name positions, by the lowest of them.
+    naming: BTreeSet<(u64, u64)>,
     events: VecDeque<Event>,
     /// Units that had to be asked for.
     pub wanted: u64,
+    /// Flows that were broken off, since what they need is lost or took too much memory.
+    pub broken_off: u64,
 }
 
 /// A job that was given out, to be repeated if it lacks a unit.
@@ -114,14 +124,14 @@ impl Receiver {
     /// A connection begins: positions below `end` are held.
     pub fn begin(&mut self, end: u64) {
         self.drop_flows();
-        self.known = end;
+        (self.known, self.lasting) = (end, 0);
     }
 
     /// The connection has ended.
     pub fn drop_flows(&mut self) {
         let events = std::mem::take(&mut self.events);
-        let Self { wanted, known, jobs, .. } = *self;
-        *self = Self { wanted, known, jobs, ..Self::default() };
+        let Self { wanted, broken_off, known, jobs, .. } = *self;
+        *self = Self { wanted, broken_off, known, jobs, ..Self::default() };
         self.events.extend(events.into_iter().filter(Event::outlives_connection));
     }
 
@@ -160,13 +170,16 @@ impl Receiver {
     pub fn forget(&mut self, id: u64) -> bool {
         let Some(flow) = self.flows.remove(&id) else { return false };
         self.held -= flow.cost();
-        self.uncut -= flow.uncut;
+        self.waits -= flow.uncut + flow.early;
+        self.naming.remove(&(flow.lowest, id));
+        flow.lacks.map(|position| self.lacking.remove(&(position, id)));
         self.stalled.retain(|(work, _)| !matches!(work, Work::Read(of, ..) if *of == id));
         true
     }
 
     /// A flow cannot go on.
     fn break_off(&mut self, id: u64) {
+        self.broken_off += 1;
         self.cancel(id);
         self.events.push_back(Event::End(id, Err(FetchError::Truncated)));
     }
@@ -213,10 +226,10 @@ impl Receiver {
         let length = bytes.len();
         if let Some(flow) = self.flows.get_mut(&id) {
             flow.uncut += length;
-            self.uncut += length;
+            self.waits += length;
         }
         self.add(id, length as u64, Part::Uncut(bytes))?;
-        self.spare_uncut();
+        self.spare_memory();
         Ok(())
     }
 
@@ -237,19 +250,10 @@ impl Receiver {
         if let Some(part) = flow.parts.iter_mut().rev().find(coming) {
             *part = Part::Uncut(Bytes::copy_from_slice(bytes));
             flow.uncut += bytes.len();
-            self.uncut += bytes.len();
+            self.waits += bytes.len();
         }
         self.advance(id);
-        self.spare_uncut();
-    }
-
-    /// Breaks off a flow that is not read, if uncut bytes take too much memory.
-    fn spare_uncut(&mut self) {
-        while self.uncut > UNCUT_MAX
-            && let Some((id, _)) = self.flows.iter().max_by_key(|(_, flow)| flow.uncut)
-        {
-            self.break_off(*id);
-        }
+        self.spare_memory();
     }
 
     /// The next part of a flow has come, with this many bytes of content.
@@ -260,10 +264,19 @@ impl Receiver {
             return Err(Broken);
         }
         self.held += part.cost();
+        let lowest = part.lowest().min(flow.lowest);
+        if lowest < flow.lowest && !flow.is_hurried {
+            self.naming.remove(&(flow.lowest, id));
+            self.naming.insert((lowest, id));
+            flow.lowest = lowest;
+        }
         flow.parts.push_back(part);
         match self.held > HELD_MAX {
             true => self.break_off(id),
-            false => self.advance(id),
+            false => {
+                self.hurry();
+                self.advance(id);
+            }
         }
         Ok(())
     }
@@ -345,13 +358,17 @@ impl Receiver {
                 is_news = true;
             }
         }
-        let ids: Vec<_> = self.flows.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.advance(id));
+        self.wake();
     }
 
     fn is_known(&self, span: Span) -> bool {
+        self.unknown(span).is_none()
+    }
+
+    /// The first position of a span that has not come.
+    fn unknown(&self, span: Span) -> Option<u64> {
         let mut beyond = span.first.max(self.known)..span.end();
-        beyond.all(|position| self.early.contains(&position))
+        beyond.find(|position| !self.early.contains(position))
     }
 
     fn learn(&mut self, span: Span) {
@@ -384,7 +401,12 @@ impl Receiver {
         match (done, work) {
             (Done::Read(units), Work::Read(id, ..)) => self.read(id, units),
             (Done::Lacks(positions), work) => self.stall(work, positions),
-            (Done::Unpacked(_) | Done::Nothing, _) => Ok(()),
+            (Done::Unpacked(lasting), _) => {
+                self.lasting = self.lasting.max(lasting);
+                self.hurry();
+                Ok(())
+            }
+            (Done::Nothing, _) => Ok(()),
             _ => Err(Broken),
         }
     }
@@ -399,8 +421,18 @@ impl Receiver {
             return Err(Broken);
         }
         flow.ready.extend(units);
+        flow.ready_bytes += length;
+        if flow.is_hurried {
+            flow.early += length;
+            self.waits += length;
+        }
+        if flow.parts.is_empty() {
+            self.naming.remove(&(flow.lowest, id));
+            (flow.is_hurried, flow.lowest) = (false, u64::MAX);
+        }
         self.events.push_back(Event::Crossed(id, crossed));
         self.advance(id);
+        self.spare_memory();
         Ok(())
     }
 
@@ -467,16 +499,25 @@ impl Receiver {
                 && let Some(bytes) = flow.ready.pop_front()
             {
                 flow.granted -= bytes.len() as i64;
+                flow.ready_bytes -= bytes.len();
+                let passed = flow.early.saturating_sub(flow.ready_bytes);
+                (flow.early, self.waits) = (flow.early - passed, self.waits - passed);
                 flow.held = flow.held.saturating_sub(bytes.len() as u64);
                 flow.unsaid += bytes.len() as u64;
                 self.events.push_back(Event::Content(id, bytes));
             }
-            if flow.granted <= 0 || !matches!(flow.parts.front(), Some(Part::Uncut(_))) {
+            let may = flow.granted > 0 || flow.is_hurried;
+            if !may || !matches!(flow.parts.front(), Some(Part::Uncut(_))) {
                 break;
             }
             if let Some(Part::Uncut(bytes)) = flow.parts.pop_front() {
-                (self.held, self.uncut) = (self.held - BATCH_COST, self.uncut - bytes.len());
+                self.held -= BATCH_COST;
                 flow.uncut -= bytes.len();
+                flow.ready_bytes += bytes.len();
+                match flow.is_hurried {
+                    true => flow.early += bytes.len(),
+                    false => self.waits -= bytes.len(),
+                }
                 flow.ready.push_back(bytes);
             }
         }
@@ -491,15 +532,17 @@ impl Receiver {
             self.events.push_back(Event::End(id, Err(why)));
             return;
         }
-        if !flow.ready.is_empty() || flow.is_reading {
+        if flow.is_reading || (!flow.ready.is_empty() && !flow.is_hurried) {
             return;
         }
+        let may_read = flow.granted > 0 || flow.is_hurried;
         match (flow.parts.front(), flow.ended) {
-            (None, Some(result)) => {
+            (None, Some(result)) if flow.ready.is_empty() => {
+                self.naming.remove(&(flow.lowest, id));
                 self.flows.remove(&id);
                 self.events.push_back(Event::End(id, result));
             }
-            (Some(Part::Batch(batch, _)), _) if flow.granted > 0 => {
+            (Some(Part::Batch(batch, _)), _) if may_read => {
                 let (spans, digest) = (batch.spans.clone(), batch.digest);
                 self.read_batch(id, spans, digest);
             }
@@ -509,12 +552,16 @@ impl Receiver {
 
     /// Reads the first batch of a flow, if all of its units are there.
     fn read_batch(&mut self, id: u64, spans: Vec<Span>, digest: Digest) {
-        if spans.iter().all(|span| self.is_known(*span)) {
-            if let Some(flow) = self.flows.get_mut(&id) {
-                flow.is_reading = true;
-            }
-            self.start(Work::Read(id, spans, digest));
+        let lacks = spans.iter().find_map(|span| self.unknown(*span));
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        let lacked = std::mem::replace(&mut flow.lacks, lacks);
+        lacked.map(|position| self.lacking.remove(&(position, id)));
+        if let Some(position) = lacks {
+            self.lacking.insert((position, id));
+            return;
         }
+        flow.is_reading = true;
+        self.start(Work::Read(id, spans, digest));
     }
 
     /// The content of a flow has ended.

@@ -27,6 +27,9 @@ wire::counters! {
             tcp_flows_past: Counter, Connections;
             /// TCP connections that were under way when the other end fell silent.
             tcp_flows_broken: Counter, Connections;
+            /// Requests and TCP connections that this end broke off, since what they need was lost here, or waited too long for
+            /// a slow reader.
+            flows_broken_off: Counter, Connections;
             /// Connections with the other end that were made.
             connections: Counter, Connections;
             /// Units that this end had lost, and asked for again.

@@ -52,6 +52,8 @@ pub struct Sender {
     flows: BTreeMap<u64, Flow>,
     /// Those for which something is to be done; most TCP flows are idle.
     active: BTreeSet<u64>,
+    /// Those that have more room or less than their source was told, or have crossed.
+    changed: BTreeSet<u64>,
     /// Bytes of content that wait in all flows.
     queued: usize,
     shares: Shares,
@@ -83,6 +85,7 @@ impl Sender {
             index,
             flows: BTreeMap::new(),
             active: BTreeSet::new(),
+            changed: BTreeSet::new(),
             queued: 0,
             shares: Shares::default(),
             packing: BTreeMap::new(),
@@ -116,9 +119,15 @@ impl Sender {
     pub fn drop_flows(&mut self) {
         self.flows.clear();
         self.active.clear();
+        self.changed.clear();
         self.packing.clear();
         self.due.clear();
         (self.unsent, self.payloads, self.queued) = (0, 0, 0);
+    }
+
+    /// The index has at most this many units from now on.
+    pub fn limit(&mut self, units_max: usize) {
+        self.index.limit(units_max);
     }
 
     /// The receiver does not hold older positions any more.
@@ -183,7 +192,13 @@ impl Sender {
         let outcome = change(flow);
         self.queued = self.queued + flow.queued - before;
         self.active.insert(id);
+        self.changed.insert(id);
         Some(outcome)
+    }
+
+    /// Adds the flows to `all` that have more room or less since this was called last, or have crossed.
+    pub fn take_changed(&mut self, all: &mut BTreeSet<u64>) {
+        all.append(&mut self.changed);
     }
 
     fn actives(&self) -> impl Iterator<Item = (u64, &Flow)> {
@@ -237,11 +252,11 @@ impl Sender {
         (self.shares.turn(flow.client, flow.crossed, flow.turn), id)
     }
 
-    /// All units before this position are sent.
+    /// All units before this position are sent, and so is all that was put together before it: what a batch names is not
+    /// far from being sent.
     fn oldest_unsent(&self) -> u64 {
         let batches = self.actives().flat_map(|(_, flow)| &flow.batches);
-        let firsts = batches.filter_map(|it| it.batch.literals.as_ref().map(|it| it.first));
-        firsts.min().unwrap_or_else(|| self.index.end())
+        batches.map(|it| it.placed).min().unwrap_or_else(|| self.index.end())
     }
 
     fn may_prepare(&self, now: Instant, id: u64, new_jobs: usize) -> bool {
@@ -259,8 +274,12 @@ impl Sender {
             return;
         }
         match flow.ended {
-            _ if flow.is_cancelled => _ = self.flows.remove(&id),
+            _ if flow.is_cancelled => {
+                self.flows.remove(&id);
+                self.changed.insert(id);
+            }
             Some(result) => {
+                self.changed.insert(id);
                 let flow = self.flows.remove(&id);
                 self.due.extend(flow.and_then(|flow| flow.head).map(|(head, _)| head));
                 self.due.push_back(Message::Finish(id, result));
@@ -276,6 +295,7 @@ impl Sender {
         let Picked { spans, names, literals, alike, length, literal_bytes } =
             flow.pick(&mut self.index);
         self.queued -= length;
+        self.changed.insert(id);
         self.as_references += (length - literal_bytes) as u64;
         let digest = digest_of(names);
         let dictionary = match literals.is_empty() {
@@ -296,7 +316,7 @@ impl Sender {
         });
         let batch = Batch { flow: id, length: length as u32, spans, digest, literals: coded };
         let cost = cost_of(&batch);
-        flow.batches.push_back(Outgoing::new(batch));
+        flow.batches.push_back(Outgoing::new(batch, first));
         if literals.is_empty() {
             flow.kind.judge(length as u64, cost);
             return None;
@@ -356,6 +376,9 @@ impl Sender {
             self.unsent = self.unsent.saturating_sub(took.payload as usize);
             self.uncut += took.uncut;
             self.queued -= took.uncut as usize;
+            if took.uncut > 0 {
+                self.changed.insert(id);
+            }
             self.shares.serve(flow.client, took.bytes());
             room = room.saturating_sub(took.bytes() as usize);
             self.finish_if_drained(id);

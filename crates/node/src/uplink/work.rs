@@ -26,6 +26,10 @@ pub trait Units {
     /// What is held.
     fn held(&self) -> HistoryState;
 
+    /// The oldest position that is held and lasts for a while: until some MiB more, or a quarter of all, are appended.
+    /// What is below must not be named any more, since it may be gone before what names it arrives.
+    fn lasting(&self) -> u64;
+
     /// The units of a span, appended to `out`; false, with `out` as it was, if one of them is not held.
     fn read(&mut self, span: Span, out: &mut Vec<(Mark, Bytes)>) -> bool;
 
@@ -91,9 +95,9 @@ pub enum Job {
 /// What a job led to.
 #[derive(Clone, Debug)]
 pub enum Done {
-    /// The payload, and how it is encoded.
-    Packed(Bytes, Coding),
-    /// The new units are held; the oldest position that still is.
+    /// The payload, how it is encoded, and the oldest position of what is sent that lasts.
+    Packed(Bytes, Coding, u64),
+    /// The new units are held; the oldest position of what is received that lasts.
     Unpacked(u64),
     /// The content of a batch, checked, unit by unit.
     Read(Vec<Bytes>),
@@ -103,7 +107,7 @@ pub enum Done {
     False,
     /// A unit of what was sent, if it is held.
     Supplied(u64, Option<Bytes>),
-    /// What the histories of what is sent and of what is received hold.
+    /// What the histories of what is sent and of what is received hold, from the oldest positions on that last.
     Looked(HistoryState, HistoryState),
     /// The histories agree now.
     Agreed(Direction, HistoryState),
@@ -197,7 +201,7 @@ impl<U: Units> Worker<U> {
                 self.refill(position, bytes);
                 Done::Nothing
             }
-            Job::Look => Done::Looked(self.out.held(), self.within.held()),
+            Job::Look => Done::Looked(lasting(&self.out), lasting(&self.within)),
             Job::Agree { direction, end, fresh } => self.agree(direction, end, fresh),
             Job::Published(job) => Done::Published(match &mut self.cache {
                 Some(cache) => cache.work(job),
@@ -231,17 +235,19 @@ impl<U: Units> Worker<U> {
         if first == self.out.held().end {
             self.out.append(units);
         }
+        let lasts_from = self.out.lasting();
         if !is_whole {
-            return Done::Packed(plain.into(), Coding::Plain);
+            return Done::Packed(plain.into(), Coding::Plain, lasts_from);
         }
         let dictionary = prefix(&dictionary);
         let mut packed = Vec::with_capacity(zstd_safe::compress_bound(plain.len()));
         let result = self.packer.compress_using_dict(&mut packed, &plain, &dictionary, level);
         match result {
             Ok(_) if packed.len() < plain.len() && packed.starts_with(&FRAME_MAGIC) => {
-                Done::Packed(Bytes::from(packed).slice(FRAME_MAGIC.len()..), Coding::Zstd)
+                let payload = Bytes::from(packed).slice(FRAME_MAGIC.len()..);
+                Done::Packed(payload, Coding::Zstd, lasts_from)
             }
-            _ => Done::Packed(plain.into(), Coding::Plain),
+            _ => Done::Packed(plain.into(), Coding::Plain, lasts_from),
         }
     }
 
@@ -281,7 +287,7 @@ impl<U: Units> Worker<U> {
             at += *length as usize;
             self.arrive(position, mark_of(&unit), unit);
         }
-        Done::Unpacked(self.within.held().first)
+        Done::Unpacked(self.within.lasting())
     }
 
     /// Keeps a unit that has arrived, and those that have waited for it.
@@ -401,6 +407,12 @@ impl<U: Units> Worker<U> {
     }
 }
 
+/// What is held and lasts.
+fn lasting(units: &impl Units) -> HistoryState {
+    let held = units.held();
+    HistoryState { first: units.lasting().clamp(held.first, held.end), ..held }
+}
+
 /// A span in parts of at most [`STEP`] units.
 fn steps(span: Span) -> impl Iterator<Item = Span> {
     span.positions().step_by(STEP as usize).map(move |first| {
@@ -428,7 +440,8 @@ fn prefix(units: &[(Mark, Bytes)]) -> Vec<u8> {
     }
 }
 
-/// A history in memory, for tests and the simulator. It is bounded by its number of units.
+/// A history in memory: in the place of a disk that fails, for tests, and for the simulator. It is bounded by its
+/// number of units.
 #[derive(Debug, Default)]
 pub struct MemoryUnits {
     held: HistoryState,
@@ -440,6 +453,12 @@ impl MemoryUnits {
     /// An empty history of at most this many units.
     pub fn new(epoch: [u8; 16], units_max: usize) -> Self {
         Self { held: HistoryState { epoch, first: 0, end: 0 }, units: VecDeque::new(), units_max }
+    }
+
+    /// A history of at most this many units that goes on at a position, without what was before.
+    pub fn from(position: u64, units_max: usize) -> Self {
+        let held = HistoryState { epoch: [0; 16], first: position, end: position };
+        Self { held, units: VecDeque::new(), units_max }
     }
 }
 
@@ -453,6 +472,11 @@ impl Worker<MemoryUnits> {
 impl Units for MemoryUnits {
     fn held(&self) -> HistoryState {
         self.held
+    }
+
+    fn lasting(&self) -> u64 {
+        let kept = (self.units_max - self.units_max / 4) as u64;
+        self.held.end.saturating_sub(kept).max(self.held.first)
     }
 
     fn read(&mut self, span: Span, out: &mut Vec<(Mark, Bytes)>) -> bool {

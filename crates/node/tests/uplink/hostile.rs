@@ -272,6 +272,9 @@ impl Units for Endless {
     fn held(&self) -> HistoryState {
         HistoryState { epoch: [1; 16], first: 0, end: 1 << 40 }
     }
+    fn lasting(&self) -> u64 {
+        0
+    }
     fn read(&mut self, span: Span, out: &mut Vec<(Mark, Bytes)>) -> bool {
         self.0 += u64::from(span.count);
         let bytes = Bytes::from_static(&[7; 16 * 1024]);

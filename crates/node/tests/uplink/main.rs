@@ -6,6 +6,7 @@ mod chaos;
 mod corpus;
 mod crowds;
 mod flows;
+mod full;
 mod histories;
 mod hostile;
 mod hostile_near;

@@ -28,8 +28,17 @@ pub struct Flow {
     pub uncut: usize,
     /// The first batch is being read.
     pub is_reading: bool,
-    /// Content that is checked and not passed on.
+    /// Content that is checked and not passed on, and its bytes.
     pub ready: VecDeque<Bytes>,
+    pub ready_bytes: usize,
+    /// Bytes at the end of `ready` that were read before there was credit for them.
+    pub early: usize,
+    /// The position of a unit that its first batch waits for.
+    pub lacks: Option<u64>,
+    /// What its parts name is about to be removed: it is read before there is credit for it.
+    pub is_hurried: bool,
+    /// The lowest position that its parts name.
+    pub lowest: u64,
     /// How many more bytes may be passed on; negative if the last piece was larger.
     pub granted: i64,
     /// Bytes that have crossed and were not passed on.
@@ -47,6 +56,11 @@ impl Flow {
             uncut: 0,
             is_reading: false,
             ready: VecDeque::new(),
+            ready_bytes: 0,
+            early: 0,
+            lacks: None,
+            is_hurried: false,
+            lowest: u64::MAX,
             granted: 0,
             held: 0,
             unsaid: 0,
@@ -66,6 +80,15 @@ impl Flow {
 }
 
 impl Part {
+    /// The lowest position that it names.
+    pub fn lowest(&self) -> u64 {
+        match self {
+            Self::Batch(batch, _) => batch.spans.iter().map(|span| span.first).min(),
+            Self::Uncut(_) | Self::Coming(_) => None,
+        }
+        .unwrap_or(u64::MAX)
+    }
+
     /// What it takes until it is passed on, in spans.
     pub fn cost(&self) -> usize {
         match self {

@@ -70,6 +70,8 @@ pub struct Flow {
 /// A batch that is being packed, is ready, or is partly sent.
 pub struct Outgoing {
     pub batch: Batch,
+    /// The next new unit's position when it was put together.
+    pub placed: u64,
     /// `None` while it is being packed.
     pub payload: Option<Bytes>,
     sent: usize,
@@ -78,10 +80,10 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// A batch; without literals there is nothing to pack.
-    pub fn new(batch: Batch) -> Self {
+    /// A batch, put together when this was the next new unit's position; without literals there is nothing to pack.
+    pub fn new(batch: Batch, placed: u64) -> Self {
         let payload = batch.literals.is_none().then(Bytes::new);
-        Self { batch, payload, sent: 0, number: None }
+        Self { batch, placed, payload, sent: 0, number: None }
     }
 }
 
@@ -195,7 +197,11 @@ impl Flow {
 
     /// Whether anything is to be done for it, now or at its timeout.
     pub fn is_active(&self) -> bool {
-        !self.is_drained() || self.ended.is_some() || self.is_cancelled || self.head.is_some()
+        // Nothing can be done for what waits for credit alone.
+        let waits_for_credit = self.credit == 0 && self.batches.is_empty() && self.queued > 0;
+        let is_over = self.is_drained() && self.ended.is_some();
+        let has_more = !self.is_drained() && !waits_for_credit;
+        has_more || is_over || self.is_cancelled || self.head.is_some()
     }
 
     /// Its source has broken off: what it said last still crosses, unless that is much.

@@ -211,6 +211,11 @@ impl Sender {
         }
     }
 
+    /// All flows.
+    pub fn flows(&self) -> impl Iterator<Item = u64> {
+        self.flows.keys().copied()
+    }
+
     /// How many flows there are.
     pub fn len(&self) -> usize {
         self.flows.len()
