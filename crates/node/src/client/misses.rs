@@ -444,8 +444,7 @@ fn same_host(value: &HeaderValue, target: &http::Target) -> Option<String> {
     let uri: ::http::Uri = text.parse().ok()?;
     let same = match uri.authority() {
         None => true,
-        Some(_) => http::Target::read(&uri)
-            .is_some_and(|other| other.with_path("/") == target.with_path("/")),
+        Some(_) => http::Target::read(&uri).is_some_and(|other| other.is_same_origin(target)),
     };
     same.then(|| uri.path_and_query().map_or("/".into(), ToString::to_string))
 }

@@ -40,6 +40,18 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Removes what a client says only to one origin, before its request goes on to another (RFC 9110 §15.4).
+pub fn strip_credentials(headers: &mut HeaderMap) {
+    for name in [
+        header::AUTHORIZATION,
+        header::COOKIE,
+        HeaderName::from_static("cookie2"),
+        header::PROXY_AUTHORIZATION,
+    ] {
+        headers.remove(name);
+    }
+}
+
 /// Removes and returns the fields that set cookies. They are for one client: no other may get them (RFC 6265
 /// §4.1, RFC 9111 §7.3).
 pub fn take_cookies(headers: &mut HeaderMap) -> HeaderMap {

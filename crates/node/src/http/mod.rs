@@ -27,7 +27,7 @@ pub use fields::{fields, headers};
 pub use freshness::{age, is_ruled};
 pub use headers::{
     add_status, add_upstream, add_via, bodiless, content_length, is_end_to_end, passed,
-    strip_hop_by_hop, take_cookies, wants_upgrade,
+    strip_credentials, strip_hop_by_hop, take_cookies, wants_upgrade,
 };
 pub use ranges::{
     ContentRange, Ranges, content_range, only_range, parse as parse_ranges, range_field,

@@ -84,6 +84,11 @@ impl Target {
         Self { path: absolute(path), ..self.clone() }
     }
 
+    /// Whether scheme, host and port are the same (RFC 6454 §5).
+    pub fn is_same_origin(&self, other: &Self) -> bool {
+        (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
+    }
+
     /// Whether only TLS leads to it: its scheme is `https`.
     pub fn is_tls(&self) -> bool {
         self.scheme == Scheme::Https

@@ -13,6 +13,9 @@ pub struct Detour {
     pub to: Option<Target>,
     /// How often it was redirected.
     pub redirects: u8,
+    /// A redirect led to another origin. From then on its client's credentials stay here, also if a further one leads
+    /// back: else a foreign host would choose what is asked with them (as Fetch §4.4 and Go do, after CVE-2024-45336).
+    pub has_left: bool,
     pub permit: Permit,
 }
 

@@ -5,7 +5,7 @@
 use super::token::{Token, Tokens};
 use crate::context::Context;
 use crate::hasher::Map;
-use crate::http::Target;
+use crate::http::{Target, strip_credentials};
 use crate::input::FetchId;
 use crate::output::{Dial, Fetch, OriginOutput, Output};
 use crate::pursuits::detour::{Challenge, Detour, Permit};
@@ -70,10 +70,14 @@ impl Detours {
         let location = headers.get(header::LOCATION).filter(|_| is_redirect);
         let Some(location) = location else { return Turn::Arrived };
         match pursuit.redirected(location).filter(|to| may_go(cx, to)) {
-            Some(to) => self.set_out(cx, id, |detour| {
-                detour.to = Some(to);
-                detour.redirects += 1;
-            }),
+            Some(to) => {
+                let leaves = !to.is_same_origin(&pursuit.quest.ask.target);
+                self.set_out(cx, id, |detour| {
+                    detour.to = Some(to);
+                    detour.redirects += 1;
+                    detour.has_left |= leaves;
+                })
+            }
             None => self.leave_off(cx, id),
         }
     }
@@ -201,7 +205,12 @@ impl Pursuit {
                 turn(fetch, &challenge.service);
             }
             // The token is for the archive, not for the place to which it sends.
-            (_, Some(to)) => turn(fetch, to),
+            (_, Some(to)) => {
+                turn(fetch, to);
+                if self.detour.has_left {
+                    strip_credentials(&mut fetch.headers);
+                }
+            }
             (Permit::Token(field), None) => {
                 fetch.headers.insert(header::AUTHORIZATION, field.clone());
             }

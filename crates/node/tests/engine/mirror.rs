@@ -2,12 +2,12 @@
 
 use crate::classes::options;
 use crate::net::{Call, Net, Page};
-use http::Method;
+use http::{HeaderMap, Method};
 
 const TABLE: &str = r#"
 name = "oci"
 hosts = ["r.test", "auth.test"]
-redirects = ["*.cdn.test", "*.odd.test:8443"]
+redirects = ["*.cdn.test", "*.odd.test:8443", "r.test:8443"]
 
 [[immutable]]
 paths = ["/v2/**/blobs/sha256:*"]
@@ -74,6 +74,40 @@ fn a_client_of_the_proxy_gets_redirects_and_challenges_as_they_are() {
     assert_eq!((net.client(moved).status(), net.client(denied).status()), (307, 401));
     assert_eq!(net.client(moved).header("location"), "https://1.cdn.test/a");
     net.done();
+}
+
+/// The credentials that each request to an origin had, for a client's request with all kinds of them.
+fn credentials_along(hops: &[(&str, &str)]) -> Vec<usize> {
+    const KINDS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+    let mut net = net();
+    for (from, to) in hops {
+        net.origin.put(from, redirect(302, to));
+    }
+    let (_, last) = hops.last().expect("a hop");
+    net.origin.put(last, Page::of(1_000));
+    let call = Call::get(hops[0].0).by_mirror(None);
+    let id = net.call(KINDS.iter().fold(call, |call, kind| call.with(kind, "secret")));
+    net.settle();
+    assert!(net.client(id).is_ok(), "{hops:?}");
+    let places: Vec<_> = net.origin.seen.iter().skip(1).map(|seen| seen.url.as_str()).collect();
+    assert_eq!(places, hops.iter().map(|(_, to)| *to).collect::<Vec<_>>());
+    let has =
+        |headers: &HeaderMap| KINDS.iter().filter(|kind| headers.contains_key(**kind)).count();
+    let counts = net.origin.seen.iter().map(|seen| has(&seen.headers)).collect();
+    net.done();
+    counts
+}
+
+#[test]
+fn credentials_stay_with_the_origin_that_they_were_sent_to() {
+    let (near, cdn) = ("https://r.test/v2/other", "https://1.cdn.test/a?X-Amz-Signature=1");
+    // `Proxy-Authorization` is for this node alone.
+    assert_eq!(credentials_along(&[(MANIFEST, near)]), [2, 2], "it stays with its origin");
+    assert_eq!(credentials_along(&[(MANIFEST, cdn)]), [2, 0], "another host");
+    let other_port = "https://r.test:8443/c";
+    assert_eq!(credentials_along(&[(MANIFEST, other_port)]), [2, 0], "another port");
+    assert_eq!(credentials_along(&[(MANIFEST, near), (near, cdn)]), [2, 2, 0], "later");
+    assert_eq!(credentials_along(&[(MANIFEST, cdn), (cdn, near)]), [2, 0, 0], "and not back");
 }
 
 #[test]
