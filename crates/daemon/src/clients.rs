@@ -1,8 +1,10 @@
 //! Clients: their connections, requests and responses.
 
+mod bound;
 mod joined;
 mod response_body;
 
+use bound::Bound;
 use joined::{carry, dial_past, relay};
 pub use joined::{join, tunnel};
 use response_body::{Pipelined, ResponseBody};
@@ -25,7 +27,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use node::driver::admission::{CONNECTIONS_MAX, Refused};
 use node::driver::{ClientWindow, Network};
-use node::{ClientInput, Entrance, Head, Input, Refusal};
+use node::{Binding, ClientInput, Entrance, Head, Input, Refusal};
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -282,16 +284,17 @@ async fn converse(
     let behind_uplink = !matches!(entrance, Entrance::Intercepted(_))
         && !at_home
         && driver.pool().dialler().egress().is_behind_uplink(client);
-    let caller = Caller { client, at_home, behind_uplink, entrance };
     let screened = Screened::client(stream, first, permit.meter());
     let (signs, interims) = (screened.signs(), screened.signs());
     let (exit, server) = (Rc::<Exit>::default(), Rc::clone(&permit));
-    let (way_out, relayed) = (Rc::clone(&exit), driver.clone());
-    let service = service_fn(move |request| {
+    let (way_out, relayed, bound) = (Rc::clone(&exit), driver.clone(), Bound::new(&driver));
+    let service = service_fn(move |request: Request<Incoming>| {
         let pipelined = Pipelined::begin(&signs, &server);
         let (driver, refused, permit) = (driver.clone(), signs.refused(), Rc::clone(&server));
         let exit = Rc::clone(&way_out);
         exit.requests.set(exit.requests.get() + 1);
+        let binding = bound.see(request.headers());
+        let caller = Caller { client, at_home, behind_uplink, entrance, binding };
         async move {
             Ok::<_, Infallible>(match (refused, pipelined.window()) {
                 (Some(refusal), _) => refuse(driver, refusal, client, pipelined),
@@ -396,12 +399,13 @@ struct Caller {
     at_home: bool,
     behind_uplink: bool,
     entrance: Entrance,
+    binding: Option<Binding>,
 }
 
 async fn serve(
     driver: Driver,
     mut request: Request<Incoming>,
-    Caller { client, at_home, behind_uplink, entrance }: Caller,
+    Caller { client, at_home, behind_uplink, entrance, binding }: Caller,
     pipelined: Pipelined,
     window: u64,
     permit: Rc<Permit>,
@@ -437,6 +441,7 @@ async fn serve(
         behind_uplink,
         entrance,
         expected: upstream.expected,
+        binding,
     };
     driver.feed(Input::Client(ClientInput::Request(id, Box::new(request))));
     // From here on, if the client goes, the drop of this value tells the engine.

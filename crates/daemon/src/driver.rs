@@ -24,8 +24,8 @@ use hyper::upgrade::OnUpgrade;
 use node::account::Account;
 use node::uplink::NearInput;
 use node::{
-    ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input, LinkInput,
-    Node, OriginOutput, Output, PeerInfo, PublishedInfo, PutError, Report,
+    Binding, ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input,
+    LinkInput, Node, OriginOutput, Output, PeerInfo, PublishedInfo, PutError, Report,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -83,6 +83,7 @@ struct State {
     outboxes: HashMap<ExchangeId, Rc<RefCell<Outbox>>>,
     fetches: HashMap<FetchId, (AbortHandle, Rc<BodyCredit>)>,
     exchanges: u64,
+    bindings: u64,
 }
 
 /// An exchange's outbox: the engine's outputs for one client, until the client's task takes them.
@@ -141,6 +142,7 @@ impl Driver {
             outboxes: HashMap::new(),
             fetches: HashMap::new(),
             exchanges: 0,
+            bindings: 0,
         };
         Self(Rc::new(Inner {
             state: RefCell::new(state),
@@ -232,6 +234,13 @@ impl Driver {
     /// What a mirror's paths stand for.
     pub fn reach(&self) -> &Reach {
         &self.0.reach
+    }
+
+    /// A number for a client's connection that is bound to its client.
+    pub fn bind(&self) -> Binding {
+        let mut state = self.0.state.borrow_mut();
+        state.bindings += 1;
+        Binding(state.bindings)
     }
 
     /// The pool of connections to origins.

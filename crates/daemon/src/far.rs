@@ -39,6 +39,10 @@ const MEMORY: (u64, u64) = (64 << 20, 1 << 20);
 
 /// Threads that pack and unpack for all gateways at most.
 const WORKERS_MAX: usize = 4;
+/// Idle connections to origins, over all gateways' pools …
+const IDLE_MAX: usize = 256;
+/// … and of each at least.
+const IDLE_EACH_MIN: usize = 8;
 
 /// Runs the far end until it is told to stop.
 pub fn run(args: Far) -> Result<(), Failure> {
@@ -92,6 +96,7 @@ async fn serve(args: Far) -> Result<(), Failure> {
         memory,
         identity: identity.seed,
         pool,
+        idle_each: (IDLE_MAX / args.near.len().max(1)).max(IDLE_EACH_MIN),
         workers: Workers::start(workers()).map_err(Failure::failed)?,
     };
     let gateways = Gateways::new(&args.near, setting);

@@ -29,7 +29,9 @@ mod service;
 mod slow;
 mod stage;
 mod store;
+mod tenants;
 mod transparent;
 mod uci;
+
 mod world;
 mod zones;

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use http_body_util::channel::Channel;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use node::FetchError;
 use std::error::Error;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,12 +14,6 @@ pub type Supplied = Channel<Bytes, Unsent>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the request's content broke off")]
 pub struct Unsent;
-
-impl From<FetchError> for Unsent {
-    fn from(_: FetchError) -> Self {
-        Self
-    }
-}
 
 /// The content of a request.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use crate::screened::{Screened, Signs, refusal};
 use crate::tls::Tls;
 use http::{Request, Response, StatusCode, Version};
 
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use node::driver::{HEAD_MAX, Made, OriginPool, READ_MAX};
-use node::{Exit, Fetch, FetchError};
+use node::{Binding, Exit, Fetch, FetchError, frame};
 use std::cell::RefCell;
 use std::error::Error as _;
 use std::io;
@@ -55,6 +55,12 @@ impl Pool {
         Self { dialler, tls, idle: Rc::default(), clock: Clock::start() }
     }
 
+    /// A pool for another tenant, of at most this many idle connections: no request of one follows that of another.
+    #[must_use]
+    pub fn apart(&self, room: usize) -> Self {
+        Self { idle: Rc::new(RefCell::new(OriginPool::with_room(room))), ..self.clone() }
+    }
+
     /// The dialler that makes its connections.
     #[must_use]
     pub fn dialler(&self) -> &Dialler {
@@ -68,12 +74,16 @@ impl Pool {
         mut content: Content,
         interims: Option<Taker>,
     ) -> Result<Answer, FetchError> {
-        let kept = self.take(fetch, !content.is_none());
+        let has_content = !content.is_none();
+        let kept = self.take(fetch, has_content);
         if let Some(kept) = kept {
             match send(kept, fetch, content, interims.clone()).await {
                 Ok((response, connection)) => return Ok(Answer { response, connection }),
                 // The origin had closed the connection before it saw the request: try on a new one.
-                Err(Failed::Stale) => content = Content::None,
+                Err(Failed::Stale) if !has_content && fetch.method.is_idempotent() => {
+                    content = Content::None;
+                }
+                Err(Failed::Stale) => return Err(FetchError::Truncated),
                 Err(Failed::For(error)) => return Err(error),
             }
         }
@@ -106,6 +116,11 @@ impl Pool {
         if matches!(ready, Ok(Ok(()))) {
             self.put(connection.0);
         }
+    }
+
+    /// A client's connection has ended: drops those that were bound to it.
+    pub fn release(&self, binding: Binding) {
+        drop(self.idle.borrow_mut().release(binding));
     }
 
     /// Drops all connections: their destinations may now be forbidden, or cut off.
@@ -161,6 +176,7 @@ async fn send(
     interims: Option<Taker>,
 ) -> Result<(Response<Incoming>, Connection), Failed> {
     connection.signs.to_head.store(fetch.method == http::Method::HEAD, Ordering::Relaxed);
+    connection.made.asks(fetch, !content.is_none());
     let (content, progress) = Watched::new(content);
     let mut request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
     if let Some(interims) = interims {
@@ -173,7 +189,10 @@ async fn send(
     }
     let sent = connection.sender.send_request(request);
     match within_timeout(sent, &progress).await {
-        Some(Ok(response)) => Ok((response, connection)),
+        Some(Ok(response)) => {
+            connection.made.answers(response.headers());
+            Ok((response, connection))
+        }
         // The origin received part of the request at most, and never its end.
         Some(Err(_)) if progress.is_broken() => Err(Failed::For(FetchError::Unsent)),
         Some(Err(error)) => Err(failure(&error)),
@@ -228,22 +247,20 @@ pub fn broken(error: &hyper::Error) -> FetchError {
 }
 
 fn request(fetch: &Fetch, content: Watched<Content>) -> Option<Request<Watched<Content>>> {
+    let has_content = !content.is_end_stream();
     let mut request = Request::new(content);
     *request.method_mut() = fetch.method.clone();
     *request.uri_mut() = fetch.path.parse().ok()?;
     *request.version_mut() = Version::HTTP_11;
     *request.headers_mut() = fetch.headers.clone();
+    // hyper trusts the fields, whatever content there is.
+    frame(request.headers_mut(), has_content);
     Some(request)
 }
 
 /// The bytes of a request's head, for a connection that is only relayed.
 pub fn head_bytes(fetch: &Fetch) -> Vec<u8> {
-    let mut bytes = format!("{} {} HTTP/1.1\r\n", fetch.method, fetch.path).into_bytes();
-    for (name, value) in &fetch.headers {
-        bytes.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
-    }
-    bytes.extend(b"\r\n");
-    bytes
+    node::head_bytes(&fetch.method, &fetch.path, &fetch.headers)
 }
 
 /// Begins to speak HTTP on a connection.
@@ -322,6 +339,7 @@ mod tests {
                 path: "/".into(),
                 headers: http::HeaderMap::new(),
                 exchange: None,
+                binding: None,
             };
             let egress = crate::egress::follow(Vec::new(), &[]).await.unwrap();
             let pool =

@@ -127,6 +127,7 @@ impl Origin {
             path: "/".into(),
             headers: http::HeaderMap::new(),
             exchange: None,
+            binding: None,
         }
     }
 }

@@ -305,6 +305,11 @@ pub enum Entrance {
     Intercepted(SocketAddr),
 }
 
+/// The driver's number of a client's connection on which the client authenticated the connection itself. Origins know the
+/// client by the connections that serve it, so they serve nobody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Binding(pub u64);
+
 /// The head of a client's request, screened and parsed.
 #[derive(Debug)]
 pub struct Request {
@@ -330,6 +335,8 @@ pub struct Request {
     pub entrance: Entrance,
     /// The digest that the content must have, from the mirror's URL.
     pub expected: Option<Digest>,
+    /// Its connection, if the client authenticates by that ([`crate::binds`]) with this request or an earlier one.
+    pub binding: Option<Binding>,
 }
 
 /// An overheard TCP segment between other nodes, as in [`wire::capture::Segment`].

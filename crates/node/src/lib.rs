@@ -71,12 +71,12 @@ pub use events::{Event, SourceKind, Stale};
 pub use fault::{Fault, dialled_in_vain, error_text};
 pub use http::{
     Audience, ContentRange, NotStored, OPEN_KEY, Record, Refusal, Row, Screen, Target, Verdict,
-    looks_like_http, repeats, strong_validator,
+    binds, frame, head_bytes, looks_like_http, repeats, strong_validator,
 };
 pub use input::{
-    ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId, LinkInput,
-    Listening, Locating, MeshConfig, OriginInput, Overheard, PutError, Request, SearchConfig,
-    SearchTimeout, Settings, Squares, StoreInput, Ticket,
+    Binding, ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId,
+    LinkInput, Listening, Locating, MeshConfig, OriginInput, Overheard, PutError, Request,
+    SearchConfig, SearchTimeout, Settings, Squares, StoreInput, Ticket,
 };
 pub use misbehaviour::Misbehaviour;
 pub use node::Node;

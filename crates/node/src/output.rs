@@ -1,7 +1,7 @@
 //! The operations that a node asks its driver for.
 
 use crate::access::Caller;
-use crate::input::{ExchangeId, FetchId, LinkId, PutError, Ticket};
+use crate::input::{Binding, ExchangeId, FetchId, LinkId, PutError, Ticket};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use std::net::{IpAddr, SocketAddr};
@@ -38,6 +38,8 @@ pub struct Fetch {
     /// The exchange whose content belongs to it, and whose connection is joined to the origin's
     /// after a 101; `None` if neither can happen.
     pub exchange: Option<ExchangeId>,
+    /// The client's connection whose requests have connections of their own.
+    pub binding: Option<Binding>,
 }
 
 /// The head of a response to a client.

@@ -2,7 +2,7 @@
 
 use crate::access::{Access, Caller, Forbidden};
 use crate::http::{Audience, CONDITIONS, CacheControl, NotStored, Target, take_cookies};
-use crate::input::{Config, Entrance, FetchError};
+use crate::input::{Binding, Config, Entrance, FetchError};
 use crate::output::{self, Dial};
 use classes::{Keep, Verdict};
 use http::{HeaderMap, HeaderValue, Method, header};
@@ -102,6 +102,8 @@ pub struct Ask {
     pub upgrade: bool,
     /// Its client understands interim responses, which HTTP/1.0 has not (RFC 9110 §15.2).
     pub takes_interim: bool,
+    /// The connection of its client, if that authenticates by it.
+    pub binding: Option<Binding>,
     /// It does not join other requests any more: joining failed, or is not wanted.
     pub alone: bool,
     /// Cookies that the origin set in response to this very request; no other client gets them.
@@ -126,6 +128,8 @@ impl Ask {
     pub fn bypass(&self) -> Option<NotStored> {
         if self.upgrade {
             Some(NotStored::Upgrade)
+        } else if self.binding.is_some() {
+            Some(NotStored::Connection)
         } else if !matches!(self.method, Method::GET | Method::HEAD) {
             Some(NotStored::Method)
         } else if self.has_body {
@@ -182,7 +186,8 @@ impl Ask {
     /// TLS to origins, and if it can be asked for again. By `http` it crosses the mesh as the kernel's packets do.
     pub fn passes_by_peers(&self) -> bool {
         let repeats = matches!(self.method, Method::GET | Method::HEAD);
-        self.target.is_tls() && repeats && !self.has_body && !self.upgrade
+        let is_open = !self.has_body && !self.upgrade && self.binding.is_none();
+        self.target.is_tls() && repeats && is_open
     }
 
     /// The same request on behalf of no client: for the whole current version, without conditions.
@@ -307,6 +312,7 @@ impl Ask {
             path: self.target.path().to_owned(),
             headers,
             exchange: None,
+            binding: self.binding,
         }
     }
 }
@@ -338,6 +344,7 @@ pub(crate) mod tests {
             has_body: false,
             upgrade: false,
             takes_interim: true,
+            binding: None,
             alone: false,
             cookies: HeaderMap::new(),
             verified: true,

@@ -18,13 +18,39 @@ const WAITING_MAX: u64 = 64 * 1024;
 const PIECES: usize = 4;
 
 /// Takes the content of a request from the engine.
-pub struct Content(UnboundedSender<Result<Bytes, FetchError>>);
+pub struct Content(UnboundedSender<Piece>);
+
+/// The next bytes, or (`None`) the end.
+type Piece = Result<Option<Bytes>, FetchError>;
 
 /// Gives it to the origin's connection.
 pub struct Pump {
-    pieces: UnboundedReceiver<Result<Bytes, FetchError>>,
-    to: Sender<Bytes, Unsent>,
+    pieces: UnboundedReceiver<Piece>,
+    to: Feeder,
     body: Supplied,
+}
+
+/// Content that ends when it is whole, and breaks off otherwise: also if the request is dropped. Else an origin would take
+/// a part of chunked content for all of it.
+struct Feeder(Option<Sender<Bytes, Unsent>>);
+
+impl Feeder {
+    async fn send(&mut self, bytes: Bytes) -> bool {
+        match &mut self.0 {
+            Some(sender) => sender.send_data(bytes).await.is_ok(),
+            None => false,
+        }
+    }
+
+    fn end(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Feeder {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|sender| sender.abort(Unsent));
+    }
 }
 
 impl Content {
@@ -32,20 +58,18 @@ impl Content {
     pub fn new() -> (Self, Pump) {
         let (sender, pieces) = unbounded_channel();
         let (to, body) = Channel::new(PIECES);
-        (Self(sender), Pump { pieces, to, body })
+        (Self(sender), Pump { pieces, to: Feeder(Some(to)), body })
     }
 
     /// The next bytes.
     pub fn send(&self, bytes: Bytes) {
         // The request may have ended already.
-        let _ = self.0.send(Ok(bytes));
+        let _ = self.0.send(Ok(Some(bytes)));
     }
 
     /// The end. After an error the origin must see that content is missing.
     pub fn end(self, result: Result<(), FetchError>) {
-        if let Err(error) = result {
-            let _ = self.0.send(Err(error));
-        }
+        let _ = self.0.send(result.map(|()| None));
     }
 }
 
@@ -77,20 +101,21 @@ pub async fn run(
 async fn pump(
     gateway: &Gateway,
     id: FetchId,
-    mut pieces: UnboundedReceiver<Result<Bytes, FetchError>>,
-    mut to: Sender<Bytes, Unsent>,
+    mut pieces: UnboundedReceiver<Piece>,
+    mut to: Feeder,
 ) {
     gateway.accept_content(id, WAITING_MAX);
     while let Some(piece) = pieces.recv().await {
         match piece {
-            Ok(bytes) => {
+            Ok(Some(bytes)) => {
                 let length = bytes.len() as u64;
-                if to.send_data(bytes).await.is_err() {
+                if !to.send(bytes).await {
                     return;
                 }
                 gateway.accept_content(id, length);
             }
-            Err(error) => return to.abort(error.into()),
+            Ok(None) => return to.end(),
+            Err(_) => return,
         }
     }
 }

@@ -96,8 +96,10 @@ pub struct Setting {
     pub memory: u64,
     /// The seed of the far end's key.
     pub identity: [u8; 32],
-    /// Connections with origins.
+    /// How origins are connected to: each gateway has a pool of its own …
     pub pool: Pool,
+    /// … of at most this many idle connections.
+    pub idle_each: usize,
     /// Threads for the heavy work.
     pub workers: Workers,
     /// Room for connections with servers.
@@ -150,7 +152,7 @@ impl Gateway {
         let inner = Inner {
             key,
             state: RefCell::new(state),
-            pool: setting.pool.clone(),
+            pool: setting.pool.apart(setting.idle_each),
             room: setting.room.clone(),
             changed: Notify::new(),
             rearm: Notify::new(),

@@ -155,6 +155,7 @@ mod tests {
             memory: 1 << 20,
             identity: [1; 32],
             pool: Pool::new(dialler, None),
+            idle_each: 1,
             workers: Workers::start(1).unwrap(),
             room: Room::new(1),
         };

@@ -9,10 +9,10 @@ use wire::PublicKey;
 
 /// Connections with servers at most, if the machine permits so many descriptors.
 const FLOWS_MAX: u64 = 64 * 1024;
-/// Descriptors of the process itself: those at the door, idle connections to origins, look-ups of names, routes.
+/// Descriptors of the process itself: those at the door, idle connections of few gateways, look-ups of names, routes.
 const OWN: u64 = 1024;
-/// Descriptors of a gateway that is connected: its histories and its connection.
-const GATEWAY: u64 = 8;
+/// Descriptors of a gateway that is connected: its histories, its connection, and idle connections to origins.
+const GATEWAY: u64 = 16;
 /// Gateways that are counted on to be connected at one time, if more are named: others make do with what is free.
 const GATEWAYS_MAX: u64 = 1024;
 

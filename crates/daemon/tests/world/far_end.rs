@@ -26,6 +26,12 @@ impl FarEnd {
         Self::start_under(world, "exec", &[key.to_owned()])
     }
 
+    /// Starts it for gateways with these keys.
+    pub fn start_for(world: &World, keys: &[&str]) -> Self {
+        let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
+        Self::start_under(world, "exec", &keys)
+    }
+
     /// Starts it for gateways with these keys, by a shell's words before the command.
     pub fn start_under(world: &World, before: &str, keys: &[String]) -> Self {
         let said = world.path("far.said");

@@ -24,6 +24,7 @@ mod reply;
 pub mod row;
 pub mod schema;
 mod script;
+mod tenant;
 
 pub use client::{Curl, Raw};
 pub use far_end::{FarEnd, Site, key_of_gateway};
@@ -31,6 +32,7 @@ pub use hearsay::Hearsay;
 pub use nginx::Nginx;
 pub use reply::Reply;
 pub use script::{Script, Visit};
+pub use tenant::Tenant;
 
 /// How long a test waits for a condition; a busy machine may need most of it.
 pub const TIMEOUT: Duration = Duration::from_secs(30);

@@ -118,6 +118,23 @@ impl Visit {
         Some(self.held.drain(..length).collect())
     }
 
+    /// Content in chunks after the head; `None` if it breaks off.
+    pub fn chunked(&mut self) -> Option<Vec<u8>> {
+        let mut content = Vec::new();
+        loop {
+            let end = self.fill_until(|held| find(held, b"\r\n").map(|at| at + 2))?;
+            let line: Vec<u8> = self.held.drain(..end).collect();
+            let size = std::str::from_utf8(&line).ok()?.trim_end();
+            let size = usize::from_str_radix(size, 16).ok()?;
+            let mut chunk = self.body(size + 2)?;
+            chunk.truncate(size);
+            if size == 0 {
+                return Some(content);
+            }
+            content.extend(chunk);
+        }
+    }
+
     /// Sends bytes; false if the other end has closed. Scripts may ignore that.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.stream.write_all(bytes.as_ref()).is_ok()

@@ -157,6 +157,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         has_body: false,
         upgrade: false,
         takes_interim: false,
+        binding: None,
         alone: !ask.merge,
         cookies: HeaderMap::new(),
         verified: true,

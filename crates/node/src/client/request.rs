@@ -103,7 +103,7 @@ impl Client {
 fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     let (via, config) = (&cx.via, &cx.config);
     let Request { method, uri, version, mut headers, has_body, client, .. } = request;
-    let Request { at_home, entrance, expected, .. } = request;
+    let Request { at_home, entrance, expected, binding, .. } = request;
     let target = target(&uri, headers.get(header::HOST), entrance)?;
     // An intercepted client has chosen an address: no other is dialled for it.
     let dial = match entrance {
@@ -159,6 +159,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
         has_body,
         upgrade,
         takes_interim: version >= Version::HTTP_11,
+        binding,
         alone: false,
         cookies: HeaderMap::new(),
         // An intercepted connection may lead anywhere, until its address is found to be the host's.

@@ -40,6 +40,26 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Whether a head, of either direction, authenticates its connection instead of its message (RFC 4559 §5): then an origin
+/// takes all that follows on the connection for that client's. Any scheme that begins so is taken for one of these, as
+/// HAProxy does: there are variants (`Nego2`), and to be wrong costs one connection.
+pub fn binds(headers: &HeaderMap) -> bool {
+    let fields = [
+        header::AUTHORIZATION,
+        header::WWW_AUTHENTICATE,
+        header::PROXY_AUTHORIZATION,
+        header::PROXY_AUTHENTICATE,
+    ];
+    let begins = |member: &[u8], name: &[u8]| {
+        member.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
+    fields.iter().flat_map(|name| headers.get_all(name)).any(|line| {
+        // A comma within quotes may look like a further challenge, which harms nobody.
+        let mut members = line.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        members.any(|member| begins(member, b"nego") || begins(member, b"ntlm"))
+    })
+}
+
 /// Removes what a client says only to one origin, before its request goes on to another (RFC 9110 §15.4).
 pub fn strip_credentials(headers: &mut HeaderMap) {
     for name in [
@@ -164,6 +184,30 @@ mod tests {
         let taken = take_cookies(&mut headers);
         assert_eq!(headers, record(&[("x", "1")]).headers);
         assert_eq!(taken, record(&[fields[0], fields[2], fields[3]]).headers);
+    }
+
+    #[test]
+    fn schemes_that_authenticate_connections_are_known() {
+        for (name, value) in [
+            ("authorization", "NTLM TlRMTVNTUAABAAAA"),
+            ("authorization", "negotiate YII"),
+            ("www-authenticate", "Negotiate"),
+            ("www-authenticate", "Basic realm=\"a, b\", Nego2 x"),
+            ("proxy-authenticate", "ntlm"),
+            ("proxy-authorization", "NTLM x"),
+        ] {
+            assert!(binds(&record(&[(name, value)]).headers), "{name}: {value}");
+        }
+        assert!(binds(
+            &record(&[("www-authenticate", "Basic realm=x"), ("www-authenticate", "NTLM")]).headers
+        ));
+        for (name, value) in [
+            ("authorization", "Basic bnRsbTpudGxt"),
+            ("www-authenticate", "Bearer realm=\"https://ntlm.test/\""),
+            ("cookie", "NTLM"),
+        ] {
+            assert!(!binds(&record(&[(name, value)]).headers), "{name}: {value}");
+        }
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! `storing` decides whether a response may be stored, `freshness` for how long it is fresh, and
 //! `reuse` whether it answers a request. `validate` and `ranges` find which part of it the client
 //! needs. `headers` has the fields that an intermediary changes. `screen` refuses messages before they
-//! reach a parser. `record` is a stored response without its content.
+//! reach a parser, and `framing` those that come parsed already. `record` is a stored response without its content.
 
 mod bytes;
 mod date;
 mod directives;
 mod fields;
+mod framing;
 mod freshness;
 mod headers;
 #[cfg(test)]
@@ -24,9 +25,10 @@ mod validate;
 pub use date::format as format_date;
 pub use directives::CacheControl;
 pub use fields::{fields, headers};
+pub use framing::{check_head, frame, head_bytes};
 pub use freshness::{age, is_ruled};
 pub use headers::{
-    add_status, add_upstream, add_via, bodiless, content_length, is_end_to_end, passed,
+    add_status, add_upstream, add_via, binds, bodiless, content_length, is_end_to_end, passed,
     strip_credentials, strip_hop_by_hop, take_cookies, wants_upgrade,
 };
 pub use ranges::{

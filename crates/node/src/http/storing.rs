@@ -2,6 +2,7 @@
 
 use super::directives::CacheControl;
 use super::freshness::{explicit_lifetime, heuristic, is_ruled};
+use super::headers::binds;
 use classes::Kind;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use wire::Date;
@@ -21,6 +22,8 @@ wire::reasons! {
         // The response may be for one user only: the origin gave neither a lifetime above zero nor
         // `no-cache`.
         Cookie = "cookie",
+        /// Its connection authenticates its client.
+        Connection = "connection",
         /// Asked for its head alone.
         Head = "head",
         /// Its header is too large.
@@ -91,6 +94,10 @@ pub fn judge(
     }
     if control.private {
         return Err(NotStored::Private);
+    }
+    // Which client the connection was known for cannot be told.
+    if binds(headers) || binds(asked.headers) {
+        return Err(NotStored::Connection);
     }
     if asked.headers.contains_key(header::AUTHORIZATION) && !is_for_all(&control) {
         return Err(NotStored::Authorization);

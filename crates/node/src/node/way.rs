@@ -58,6 +58,7 @@ mod tests {
             behind_uplink: false,
             entrance: Entrance::Explicit,
             expected: None,
+            binding: None,
         }
     }
 

@@ -17,6 +17,7 @@ use super::tcp::{Dialled, Kind, Reach};
 use super::work::{Done, Job};
 use super::{FLOWS_MAX, hash_of, url_of_server};
 use crate::access::Caller;
+use crate::http::check_head;
 use crate::input::{FetchError, FetchId, OriginInput};
 use crate::output::{Dial, Fetch, OriginOutput};
 use bytes::Bytes;
@@ -313,16 +314,22 @@ impl Far {
         let Some(fetch) = self.begin(id, asked.client, false) else { return };
         self.pair.report.requests += 1;
         self.pair.sender.open(now, id, asked.client, Kind::Http, url_of(&asked));
-        let has_content = asked.has_content;
+        let Asked { method, path, mut headers, has_content, .. } = asked;
+        // What another tenant's request may follow has one reading.
+        if check_head(&method, &path, &mut headers, has_content).is_err() {
+            self.pair.sender.finish(id, Err(FetchError::Malformed));
+            return self.ended(id, false);
+        }
         let request = Fetch {
             dial: asked.dial,
             tls: asked.tls,
             client: self.address,
             caller: Caller::Gateway,
-            method: asked.method,
-            path: asked.path,
-            headers: asked.headers,
+            method,
+            path,
+            headers,
             exchange: None,
+            binding: None,
         };
         let request = OriginOutput::Fetch(fetch, Box::new(request));
         self.outputs.push_back(FarOutput::Origin(request, has_content));

@@ -201,8 +201,9 @@ impl Near {
             // What the far end would refuse would end the connection.
             head.len() <= HEAD_MAX && decode_asked(&mut Fields(&head)).is_ok()
         };
-        let upgrades = fetch.headers.contains_key(header::UPGRADE);
-        !is_near && !upgrades && may_port && self.flows.len() < FLOWS_MAX && fits()
+        // The pair has no message that keeps a connection for one client.
+        let is_apart = fetch.headers.contains_key(header::UPGRADE) || fetch.binding.is_some();
+        !is_near && !is_apart && may_port && self.flows.len() < FLOWS_MAX && fits()
     }
 
     fn asked(&self, fetch: &Fetch, client: u64, has_content: bool) -> Asked {

@@ -4,7 +4,7 @@ use super::check;
 use super::origin::Expected;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
-use node::{ClientInput, Entrance, ExchangeId, Head, Input};
+use node::{Binding, ClientInput, Entrance, ExchangeId, Head, Input};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use wire::Digest;
@@ -56,6 +56,8 @@ pub struct Call {
     pub version: Version,
     /// The first line holds the whole URL even if the client was intercepted.
     pub is_absolute: bool,
+    /// Its connection, if it authenticates by that.
+    pub binding: Option<Binding>,
 }
 
 impl Call {
@@ -72,6 +74,7 @@ impl Call {
             mirrors: None,
             version: Version::HTTP_11,
             is_absolute: false,
+            binding: None,
         }
     }
 

@@ -236,6 +236,7 @@ impl Net {
             path: path.into(),
             headers,
             exchange: None,
+            binding: None,
         }
     }
 

@@ -245,6 +245,7 @@ impl Callers {
             behind_uplink: false,
             entrance: Entrance::Intercepted(caller.dialled),
             expected: None,
+            binding: None,
         };
         self.exchanges.insert(id, socket);
         inputs.push_back(Input::Client(ClientInput::Request(id, Box::new(request))));

@@ -104,9 +104,11 @@ impl Fetches {
             Err(error) => inputs.push_back(Input::Origin(OriginInput::End(id, Err(error)))),
             Ok((to, socket, is_open)) => {
                 self.ids.insert(socket, id);
+                let mut made = self.idle.made(&fetch);
+                made.asks(&fetch, false);
                 let active = Active {
                     to,
-                    made: self.idle.made(&fetch),
+                    made,
                     socket,
                     reader,
                     request: head(&fetch),
@@ -304,6 +306,7 @@ impl Fetches {
         {
             (active.socket, active.request, active.is_open) = (socket, head(&active.fetch), false);
             active.made = self.idle.made(&active.fetch);
+            active.made.asks(&active.fetch, false);
             (active.until, active.is_ended) = (Some(now + DIAL_MAX), false);
             self.ids.insert(socket, id);
             return;
@@ -379,6 +382,7 @@ impl Active {
                 Ok(Some(Part::Head(head))) => {
                     (self.is_repeatable, self.until) = (false, None);
                     self.keeps = keeps_alive(head.version, &head.headers);
+                    self.made.answers(&head.headers);
                     inputs.push_back(Input::Origin(OriginInput::Head(
                         id,
                         head.status,

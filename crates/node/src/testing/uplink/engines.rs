@@ -182,6 +182,7 @@ fn fetch() -> Fetch {
         path: "/".into(),
         headers: HeaderMap::new(),
         exchange: None,
+        binding: None,
     }
 }
 

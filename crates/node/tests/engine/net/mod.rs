@@ -123,6 +123,7 @@ impl Net {
             client: call.from,
             entrance: call.entrance(),
             expected: call.mirrors.flatten(),
+            binding: call.binding,
         };
         let window = call.pace.window();
         self.clients.push(Client::new(call));

@@ -376,6 +376,7 @@ impl Mesh {
             client: call.from,
             entrance: call.entrance(),
             expected: call.mirrors.flatten(),
+            binding: call.binding,
         };
         let window = call.pace.window();
         self.clients.push(Client::new(call).in_mesh());
