@@ -5,8 +5,8 @@ mod joined;
 mod response_body;
 
 use bound::Bound;
-use joined::{carry, dial_past, relay};
-pub use joined::{join, tunnel};
+use joined::{carry, dial_past, join, relay};
+pub use joined::{join_upgraded, tunnel};
 use response_body::{Pipelined, ResponseBody};
 
 use crate::connections::{ACCEPT_PAUSE, Permit};
@@ -339,7 +339,7 @@ async fn converse(
             if let Some(parts) = connection.into_parts() {
                 let (mut near, unread) = parts.io.into_inner().into_parts();
                 let first = [&first[..], &parts.read_buf[..], &unread[..]].concat();
-                join(&relayed, &mut near, &mut origin, &first, &permit).await;
+                join(&relayed, &mut near, &mut origin, (&first, &[]), &permit).await;
             }
         }
         // Bytes of an earlier response may still be unsent, so the connection is closed instead of

@@ -1,13 +1,12 @@
 //! Tasks that feed the engine content: responses of origins, and files that are being published.
 
 use crate::body_credit::BodyCredit;
-use crate::clients::join;
+use crate::clients::join_upgraded;
 use crate::driver::{Driver, Upgrade};
 use host::content::Content;
 use host::origin::Answer;
 use http::{StatusCode, header};
 use hyper::body::Incoming;
-use hyper_util::rt::TokioIo;
 use node::{ExchangeId, Fetch, FetchError, FetchId, Input, OriginInput};
 use std::rc::Rc;
 use tokio::sync::mpsc::channel;
@@ -107,6 +106,6 @@ async fn switch(driver: &Driver, id: FetchId, answer: Answer, (near, permit): Up
     driver.feed(Input::Origin(OriginInput::End(id, Ok(()))));
     drop(connection);
     if let (Ok(near), Ok(far)) = tokio::join!(near, far) {
-        join(driver, &mut TokioIo::new(near), &mut TokioIo::new(far), &[], &permit).await;
+        join_upgraded(driver, near, far, &permit).await;
     }
 }

@@ -1,12 +1,13 @@
 //! The explicit proxy, as curl and other clients see it, with nginx or a script as the origin.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
 use crate::world::network::{self, CLIENT};
 use crate::world::{
-    self, ClosedPort, Curl, Hearsay, Nginx, Raw, Script, World, assert_same, noise, sh, wait_until,
+    self, ClosedPort, Curl, Hearsay, Nginx, Raw, Script, TIMEOUT, World, assert_same, noise, sh,
+    wait_until,
 };
 
 const FRESH: &str = "Cache-Control: max-age=3600\r\n";
@@ -303,6 +304,26 @@ fn a_tunnel_carries_any_bytes_both_ways_and_half_closes() {
     assert_eq!(client.take(13), b"who is there?");
     client.send([0, 255, b'\n']).finish();
     assert_eq!(client.rest(), b"you said \0\xff\n");
+}
+
+#[test]
+fn a_tunnel_of_a_killed_daemon_is_reset() {
+    let world = World::new();
+    let (tell, ended) = mpsc::channel();
+    let origin = Script::start(move |visit| {
+        visit.send("who is there?");
+        let _ = tell.send(visit.stream.read(&mut [0]).map_err(|error| error.kind()));
+    });
+    let mut hearsay = Hearsay::start(&world);
+    let to = origin.address;
+    let mut client = Raw::connect(hearsay.proxy);
+    client.send(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+    assert_eq!(client.reply().status, 200);
+    assert_eq!(client.take(13), b"who is there?");
+    hearsay.kill();
+    assert_eq!(client.end(), Err(ErrorKind::ConnectionReset));
+    let server = ended.recv_timeout(TIMEOUT).expect("it ends");
+    assert_eq!(server, Err(ErrorKind::ConnectionReset));
 }
 
 #[test]

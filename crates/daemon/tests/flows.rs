@@ -143,6 +143,37 @@ fn a_server_that_refuses_or_resets_is_a_reset() {
 }
 
 #[test]
+fn either_end_that_is_killed_is_a_reset_for_client_and_server() {
+    network::inside("either_end_that_is_killed_is_a_reset_for_client_and_server", || {
+        let mut site = Site::up("ports = \"all\"");
+        let (tell, ended) = mpsc::channel();
+        let (_server, _seen) = server(move |visit| {
+            visit.send("220 ready\r\n");
+            let _ = tell.send(visit.stream.read(&mut [0]).map_err(|error| error.kind()));
+        });
+        let open = || {
+            let mut client = dial(SERVERS[0]);
+            assert_eq!(take(&mut client, 11), b"220 ready\r\n");
+            client
+        };
+        let are_reset = |mut client: TcpStream| {
+            let reset = client.read(&mut [0]).expect_err("it is broken off");
+            assert_eq!(reset.kind(), ErrorKind::ConnectionReset);
+            let server = ended.recv_timeout(TIMEOUT).expect("it ends");
+            assert_eq!(server, Err(ErrorKind::ConnectionReset));
+        };
+        let client = open();
+        site.gateway.kill();
+        are_reset(client);
+        site.gateway.restart();
+        site.wait_for_rules(4);
+        let client = open();
+        site.far.process.kill();
+        are_reset(client);
+    });
+}
+
+#[test]
 fn a_client_that_resets_resets_its_server() {
     network::inside("a_client_that_resets_resets_its_server", || {
         let site = Site::up("ports = \"all\"");

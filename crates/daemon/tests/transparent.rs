@@ -1,11 +1,13 @@
 //! Interception: a client without proxy settings, a router that runs the daemon, and an origin, each in a network
 //! namespace of its own, over IPv4 and IPv6.
 
+use std::io::ErrorKind;
 use std::net::TcpListener;
+use std::sync::mpsc;
 
 use crate::world::network::{self, CLIENT, ORIGIN, connect, there};
 use crate::world::{
-    self, Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, wait_until,
+    self, Curl, Hearsay, Nginx, Reply, Script, TIMEOUT, World, assert_same, noise, wait_until,
 };
 
 const INTERCEPT: [&str; 2] = ["--intercept", "lan0"];
@@ -266,6 +268,63 @@ fn an_upgraded_connection_carries_any_bytes() {
             "{heads:?}"
         );
         wait_until("the bytes to be counted", || hearsay.number("/relayed_bytes") >= 2 * 19);
+    });
+}
+
+/// How a stream ends that has nothing more to say.
+fn end_of(stream: &mut impl std::io::Read) -> Result<usize, ErrorKind> {
+    stream.read(&mut [0]).map_err(|error| error.kind())
+}
+
+#[test]
+fn what_a_killed_daemon_relayed_is_reset_and_looks_like_no_end() {
+    network::inside("what_a_killed_daemon_relayed_is_reset_and_looks_like_no_end", || {
+        let world = World::new();
+        let (tell, ended) = mpsc::channel();
+        let _origin = script(move |visit| {
+            if visit.number == 0 {
+                visit.send("220 ready\r\n");
+            } else {
+                let Some(_) = visit.head() else { return };
+                visit.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n");
+                visit.send("Upgrade: websocket\r\n\r\n220 ready\r\n");
+            }
+            let _ = tell.send(end_of(&mut visit.stream));
+        });
+        let mut hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        let mut plain = connect("10.2.0.2:80");
+        assert_eq!(plain.take(11), b"220 ready\r\n");
+        let mut upgraded = connect("10.2.0.2:80");
+        upgraded.send("GET /chat HTTP/1.1\r\nHost: origin.test\r\nConnection: Upgrade\r\n");
+        upgraded.send("Upgrade: websocket\r\n\r\n");
+        assert_eq!(upgraded.reply().status, 101);
+        assert_eq!(upgraded.take(11), b"220 ready\r\n");
+        hearsay.kill();
+        for client in [&mut plain, &mut upgraded] {
+            assert_eq!(client.end(), Err(ErrorKind::ConnectionReset));
+            let server = ended.recv_timeout(TIMEOUT).expect("it ends");
+            assert_eq!(server, Err(ErrorKind::ConnectionReset));
+        }
+    });
+}
+
+#[test]
+fn the_tail_of_what_is_relayed_reaches_a_client_that_reads_late() {
+    network::inside("the_tail_of_what_is_relayed_reaches_a_client_that_reads_late", || {
+        let world = World::new();
+        let tail = noise(6, 100_000);
+        let sent = tail.clone();
+        let _origin = script(move |visit| {
+            visit.wait_for_end();
+            visit.send(&sent);
+        });
+        let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        let mut client = connect("10.2.0.2:80");
+        client.send("SSH-2.0\r\n").finish();
+        wait_until("the daemon to have given it all to the kernel", || {
+            hearsay.number("/relayed_bytes") == 9 + tail.len() as u64
+        });
+        assert_same(&client.rest(), &tail);
     });
 }
 

@@ -41,7 +41,12 @@ pub async fn abort_after_all(stream: &impl Borrow<TcpStream>) {
     abort(stream);
 }
 
-/// Has the connection reset once it is dropped; what is unsent is discarded.
+/// Undoes [`abort`]: both sides have said all, and the kernel delivers the rest after the connection is dropped.
+pub fn end_in_order(stream: &impl Borrow<TcpStream>) {
+    let _ = SockRef::from(stream.borrow()).set_linger(None);
+}
+
+/// Has the connection reset once it is dropped, or this process has died; what is unsent is discarded.
 pub fn abort(stream: &impl Borrow<TcpStream>) {
     // Errors do not matter: the connection ends in any case.
     let _ = SockRef::from(stream.borrow()).set_linger(Some(Duration::ZERO));

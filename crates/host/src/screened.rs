@@ -2,6 +2,8 @@
 
 use crate::interim::Interims;
 use bytes::{Buf, BufMut, BytesMut};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use node::driver::HEAD_READ_MAX;
 use node::driver::admission::Meter;
 use node::{Refusal, Screen, Verdict};
@@ -102,6 +104,19 @@ impl<S> Screened<S> {
     /// The connection, and the bytes that were read from it but not passed on.
     pub fn into_parts(self) -> (S, BytesMut) {
         (self.stream, self.held)
+    }
+
+    /// The connection of an upgrade, and what was read from it since; the upgrade itself if it is none of these.
+    ///
+    /// # Errors
+    /// If it is another kind of connection.
+    pub fn upgraded(upgraded: Upgraded) -> Result<(S, Vec<u8>), Upgraded>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        let parts = upgraded.downcast::<TokioIo<Self>>()?;
+        let (stream, unread) = parts.io.into_inner().into_parts();
+        Ok((stream, [&parts.read_buf[..], &unread[..]].concat()))
     }
 
     fn give(&mut self, out: &mut ReadBuf<'_>) {

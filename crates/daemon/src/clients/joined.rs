@@ -8,14 +8,16 @@ use bytes::Bytes;
 use host::client::Client;
 use host::origin::head_bytes;
 use host::parting::abort;
-use host::splice::splice;
+use host::screened::Screened;
+use host::splice::{First, Side, splice};
+use host::traffic::Metered;
 use http::{HeaderMap, StatusCode};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use node::{Caller, Dial, Fetch, FetchError, Head};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Carries an intercepted connection that may be of any protocol: by the pair of the uplink, or else straight to its
 /// server.
@@ -41,7 +43,7 @@ pub async fn relay(
     let dialler = driver.pool().dialler();
     match dialler.dial(&Dial::Address(dialled), client, Caller::Intercepted).await {
         Ok(mut origin) => {
-            if let Ok((there, back)) = splice(&mut stream, &mut origin, first).await {
+            if let Ok((there, back)) = splice(&mut stream, &mut origin, (first, &[])).await {
                 driver.relayed().set(driver.relayed().get() + there + back);
             }
         }
@@ -78,8 +80,22 @@ pub async fn tunnel(
     };
     let head = Head { status: StatusCode::OK, headers: HeaderMap::new(), length: Some(0) };
     answer(&outbox, (head, Bytes::new()));
-    if let Ok(near) = upgrade.await {
-        join(&driver, &mut TokioIo::new(near), &mut origin, &[], &permit).await;
+    if let Ok(Ok((mut near, first))) = upgrade.await.map(Screened::<Client>::upgraded) {
+        join(&driver, &mut near, &mut origin, (&first, &[]), &permit).await;
+    }
+}
+
+/// Joins a client and an origin that have both switched protocols.
+pub async fn join_upgraded(driver: &Driver, near: Upgraded, far: Upgraded, permit: &Permit) {
+    let Ok((mut near, to_far)) = Screened::<Client>::upgraded(near) else { return };
+    match Screened::<Metered>::upgraded(far) {
+        Ok((mut far, to_near)) => {
+            join(driver, &mut near, &mut far, (&to_far, &to_near), permit).await;
+        }
+        // By TLS.
+        Err(far) => {
+            join(driver, &mut near, &mut TokioIo::new(far), (&to_far, &[]), permit).await;
+        }
     }
 }
 
@@ -91,13 +107,15 @@ fn answer(outbox: &RefCell<Outbox>, (head, text): (Head, Bytes)) {
     wake(outbox);
 }
 
-/// Sends `first` to the origin, then copies bytes both ways, until both connections have ended or
+/// Sends what was read before, then copies bytes both ways, until both connections have ended or
 /// the permit is closed to make room.
-pub async fn join<A, B>(driver: &Driver, near: &mut A, far: &mut B, first: &[u8], permit: &Permit)
-where
-    A: AsyncRead + AsyncWrite + Unpin,
-    B: AsyncRead + AsyncWrite + Unpin,
-{
+pub async fn join(
+    driver: &Driver,
+    near: &mut impl Side,
+    far: &mut impl Side,
+    first: First<'_>,
+    permit: &Permit,
+) {
     permit.tunnel();
     let passed = tokio::select! {
         passed = splice(near, far, first) => passed,

@@ -1,11 +1,13 @@
 //! A TCP connection whose bytes go by the pair: with a client at the gateway, with a server at the far end.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use host::parting::LINGER;
+use host::parting::{LINGER, abort, end_in_order};
 use node::FetchError;
+use std::borrow::Borrow;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, split};
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 /// Bytes that are read at one time at most.
@@ -81,11 +83,12 @@ pub trait Engine {
 }
 
 /// Carries bytes both ways until both sides have said all. Gives the connection back, and whether that was so;
-/// otherwise it is to be reset.
+/// otherwise it is to be reset, as it is if this process dies meanwhile.
 pub async fn converse<S>(stream: S, inbox: &Inbox, engine: &impl Engine) -> (S, bool)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Borrow<TcpStream>,
 {
+    abort(&stream);
     let (mut from, mut to) = split(stream);
     let hear = async {
         let mut buffer = BytesMut::new();
@@ -125,5 +128,9 @@ where
     if !is_whole {
         engine.ended(Err(FetchError::Truncated));
     }
-    (from.unsplit(to), is_whole)
+    let stream = from.unsplit(to);
+    if is_whole {
+        end_in_order(&stream);
+    }
+    (stream, is_whole)
 }

@@ -171,6 +171,13 @@ impl Raw {
         assert!(rest.is_empty(), "it said more: {:?}", String::from_utf8_lossy(&rest));
     }
 
+    /// How the connection ends, without a further byte: in order, or by which error.
+    pub fn end(&mut self) -> Result<(), ErrorKind> {
+        let length = self.stream.read(&mut [0; 1]).map_err(|error| error.kind())?;
+        assert_eq!((length, self.held.len()), (0, 0), "it said more");
+        Ok(())
+    }
+
     /// All bytes until the other end closes; it must close.
     #[track_caller]
     pub fn rest(&mut self) -> Vec<u8> {
