@@ -8,6 +8,7 @@
 use crate::config::{Config, Place};
 use crate::driver::Driver;
 use crate::ledger::{Counted, LedgerFile, LedgerPage, Now, Summary, unix_now};
+use host::helper::Helper;
 use host::intercept::{Forwarded, Kind};
 use host::traffic::With;
 use std::cell::{Cell, RefCell};
@@ -111,12 +112,9 @@ impl Keeper {
     pub async fn keep(&self) {
         self.read_at.set(Instant::now());
         if self.intercepts.get() {
-            let helper = self.driver.helper().clone();
-            let read = tokio::task::spawn_blocking(move || helper.forwarded()).await;
-            match read {
-                Ok(Ok(forwarded)) => self.state.borrow_mut().forwarded = forwarded,
-                Ok(Err(error)) => tracing::debug!(%error, "cannot read what was forwarded"),
-                Err(_) => {}
+            match self.driver.helper().aside(Helper::forwarded).await {
+                Ok(forwarded) => self.state.borrow_mut().forwarded = forwarded,
+                Err(error) => tracing::debug!(%error, "cannot read what was forwarded"),
             }
         }
         self.write().await;

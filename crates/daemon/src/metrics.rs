@@ -47,7 +47,7 @@ wire::counters! {
         Process () {
             /// The budget of caches and buffers.
             memory_limit_bytes: Gauge, Bytes;
-            /// Whether the helper process runs, which has the rights over the network; absent if none was started.
+            /// Whether the helper process runs and answers, which has the rights over the network; absent if none was started.
             helper_up: Maybe, Flag;
             /// Whether the kernel holds the daemon to all limits of its rights; `hearsay status` says which are missing.
             rights_limited: Flag, Flag;
@@ -81,7 +81,10 @@ impl Standing {
             store_up: status.store.works,
             store_limit_bytes: status.store.size_bytes,
             memory_limit_bytes: status.memory_budget_bytes,
-            helper_up: status.rights.as_ref().and_then(|it| it.helper).map(Into::into),
+            helper_up: status.rights.as_ref().and_then(|it| {
+                let is_up = it.helper? && !it.helper_silent;
+                Some(is_up.into())
+            }),
             rights_limited: status.rights.as_ref().is_some_and(|it| it.limits.is_complete()),
             relayed_bytes: status.relayed_bytes,
         }

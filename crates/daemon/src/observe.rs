@@ -111,6 +111,7 @@ impl Observer {
             limits: self.in_force.clone(),
             helper: helper.works(),
             helper_process: helper.process(),
+            helper_silent: helper.is_silent(),
         }
     }
 

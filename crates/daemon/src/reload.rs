@@ -3,7 +3,8 @@
 //! *What this is:* [`KEYS`], which says of each setting whether it can change at run time, and
 //! [`Reload`], which applies the changes. To make a setting changeable, write `live!` on its line in
 //! [`KEYS`]. If a part of the daemon must know the new value, add a line to [`Reload::put_in_force`].
-//! *What it never does:* end a transfer, or apply any part of a file that has an error.
+//! *What it never does:* end a transfer, apply any part of a file that has an error, or hold up clients while the helper
+//! sets rules: it is asked by [`Helper::aside`], one request after the other.
 
 use crate::config::{Config, Given};
 use crate::driver::Driver;
@@ -12,12 +13,16 @@ use crate::service::ServiceManager;
 use crate::transparent::Transparent;
 use crate::uplink::{Feed as _, Uplink};
 use host::egress::Egress;
-use host::helper::HelperError;
+use host::helper::{Helper, HelperError};
 use node::Input;
 use node::uplink::NearInput;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
+
+/// When a helper that did not answer in time is asked again.
+const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// How a reload treats a setting.
 struct Key {
@@ -141,6 +146,8 @@ pub struct Reload {
     pub transparent: Transparent,
     /// Told before and after each reload.
     pub manager: Rc<ServiceManager>,
+    /// The helper has not answered in time, and is asked again.
+    pub is_late: bool,
 }
 
 impl Reload {
@@ -149,35 +156,36 @@ impl Reload {
     pub async fn heed(&mut self, mut hangup: Signal, mut egress: Egress) {
         let mut reach = self.driver.pair().map(Uplink::reach);
         let mut is_crowded = self.driver.pair().map(|_| self.driver.limit().is_crowded());
+        if reach.is_some() {
+            // What changed while the first rules were set.
+            self.follow().await;
+        }
         loop {
             tokio::select! {
-                Some(()) = hangup.recv() => self.reload(),
-                () = changed(&mut reach) => self.transparent.follow(&self.held),
-                () = changed(&mut is_crowded) => self.transparent.follow(&self.held),
+                Some(()) = hangup.recv() => self.reload().await,
+                () = changed(&mut reach) => self.follow().await,
+                () = changed(&mut is_crowded) => self.follow().await,
                 () = egress.changed() => {
                     self.driver.pool().clear();
-                    self.transparent.follow(&self.held);
+                    self.follow().await;
                 }
+                () = tokio::time::sleep(AGAIN_AFTER), if self.is_late => self.tell_helper().await,
             }
         }
     }
 
-    fn reload(&mut self) {
+    async fn reload(&mut self) {
         self.manager.reloading();
-        self.read_again();
+        self.read_again().await;
         self.manager.ready();
     }
 
-    fn read_again(&mut self) {
+    async fn read_again(&mut self) {
         match self.given.load() {
             Ok(new) => {
-                if let Err(error) = self.driver.helper().reload()
-                    && !matches!(error, HelperError::None(_))
-                {
-                    tracing::warn!(%error, "the helper process did not take the new settings");
-                }
                 let changes = take_over(&mut self.held, &new);
                 self.put_in_force();
+                self.tell_helper().await;
                 changes.say();
                 new.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
             }
@@ -196,7 +204,24 @@ impl Reload {
         self.driver.feed(Input::Settings(settings));
         self.observer.holds(&self.held);
         self.driver.set_flow_ports(self.held.flow_ports());
-        self.transparent.change(&self.held);
+    }
+
+    /// Has the helper read the configuration, and set the rules that follow from it. Clients are served meanwhile.
+    async fn tell_helper(&mut self) {
+        let taken = self.driver.helper().aside(Helper::reload).await;
+        self.is_late = matches!(taken, Err(HelperError::Silent));
+        if let Err(error) = taken
+            && !matches!(error, HelperError::None(_))
+        {
+            tracing::warn!(%error, "the helper process did not take the new settings");
+        }
+        self.transparent.change(&self.held).await;
+        self.is_late |= self.transparent.is_late();
+    }
+
+    async fn follow(&mut self) {
+        self.transparent.follow(&self.held).await;
+        self.is_late |= self.transparent.is_late();
     }
 }
 

@@ -51,6 +51,8 @@ use tokio::task::{AbortHandle, LocalSet, spawn_local};
 const HANG_UP: Duration = Duration::from_millis(500);
 /// Blocking threads that list the store for the control socket, besides those that resolve names.
 const OBSERVERS_MAX: usize = 2;
+/// Blocking threads that wait for the helper: of the reload, the ledger and the self-test.
+const ASKERS_MAX: usize = 3;
 
 /// Why the daemon could not start.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +82,7 @@ pub enum DriveError {
 pub fn run(config: Config, given: Given, helper: Helper) -> Result<(), DriveError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(host::resolve::LOOKUPS_MAX + OBSERVERS_MAX)
+        .max_blocking_threads(host::resolve::LOOKUPS_MAX + OBSERVERS_MAX + ASKERS_MAX)
         .build()?;
     LocalSet::new().block_on(&runtime, drive(config, given, helper))
 }
@@ -89,7 +91,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     let mut stop = Stop::new()?;
     let hangup = signal(SignalKind::hangup())?;
     let control = control::ControlSocket::open(&config.control)?;
-    let mut listeners = open_listeners(&config, &helper)?;
+    let mut listeners = open_listeners(&config, &helper).await?;
     let in_force = rights::confine(&config, &given);
     let (answers, answered) = mpsc::unbounded_channel();
     let (disk, index) = open_store(&config, &answers)?;
@@ -122,12 +124,13 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     mesh::say_sealing(&config);
     observer.hears(capture.listen(&driver));
     mesh::follow_routes(&config, &driver, &observer).await;
-    spawn_local(control.serve(Rc::clone(&observer)));
     driver.set_flow_ports(config.flow_ports());
     let mut transparent = Transparent::new(driver.clone(), Rc::clone(&observer), egress.clone());
     if let Some(listener) = listeners.transparent.take() {
-        transparent.begin(&config, listener);
+        transparent.begin(&config, listener).await;
     }
+    // Who asks for the status learns from it that all is in place.
+    spawn_local(control.serve(Rc::clone(&observer)));
     let mut accepting = listeners.serve(&driver, &observer);
     accepting.extend(mesh::accept_peers(&config, &driver));
     accepting.extend(mesh::receive(receivers.unwrap_or_default(), &driver));
@@ -138,8 +141,15 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
 
     let manager = ServiceManager::begin();
     let (held, told) = (config, Rc::clone(&manager));
-    let mut reload =
-        Reload { given, held, driver: driver.clone(), observer, transparent, manager: told };
+    let mut reload = Reload {
+        given,
+        held,
+        driver: driver.clone(),
+        observer,
+        transparent,
+        manager: told,
+        is_late: false,
+    };
     tokio::select! {
         () = stop.wait() => {}
         () = reload.heed(hangup, egress) => {}
@@ -153,7 +163,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     driver.links().hang_up(HANG_UP).await;
     // Before the rules go, and with them their counters.
     keeper.keep().await;
-    reload.transparent.end();
+    reload.transparent.end().await;
     driver.with_disk(Disk::finish);
     tracing::info!("stopped");
     Ok(())
@@ -240,7 +250,7 @@ struct Listeners {
     metrics: Option<TcpListener>,
 }
 
-fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
+async fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
     let mut explicit = Vec::new();
     for address in &config.listen {
         let listener = listen(*address, host::listen::explicit)?;
@@ -252,7 +262,8 @@ fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveEr
         true => None,
         false => {
             let address = transparent::address(&config.intercept);
-            Some(listen(address, |_| transparent::open(&config.intercept, helper))?)
+            let opened = transparent::open(&config.intercept, helper).await;
+            Some(listen(address, |_| opened)?)
         }
     };
     let metrics =
@@ -262,7 +273,7 @@ fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveEr
 
 fn listen(
     address: SocketAddr,
-    open: impl Fn(SocketAddr) -> std::io::Result<TcpListener>,
+    open: impl FnOnce(SocketAddr) -> std::io::Result<TcpListener>,
 ) -> Result<TcpListener, DriveError> {
     use std::io::ErrorKind;
     open(address).map_err(|error| {

@@ -20,6 +20,10 @@ pub struct Transparent {
     observer: Rc<Observer>,
     egress: Egress,
     state: State,
+    /// Rules may be set, even if the answer was not waited for.
+    may_have_rules: bool,
+    /// The helper did not answer the last request in time, and may do later what it was asked.
+    is_late: bool,
 }
 
 enum State {
@@ -32,8 +36,8 @@ enum State {
 }
 
 /// Opens the transparent port.
-pub fn open(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListener> {
-    match helper.transparent() {
+pub async fn open(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListener> {
+    match helper.aside(Helper::transparent).await {
         Ok(listener) => TcpListener::from_std(listener),
         // Without a helper there are no rights to open it here either, and that error says which.
         Err(HelperError::None(_)) => host::listen::transparent(intercept.port),
@@ -55,14 +59,14 @@ pub fn address(intercept: &Intercept) -> SocketAddr {
 impl Transparent {
     /// Nothing is intercepted yet.
     pub fn new(driver: Driver, observer: Rc<Observer>, egress: Egress) -> Self {
-        Self { driver, observer, egress, state: State::Off }
+        Self { driver, observer, egress, state: State::Off, may_have_rules: false, is_late: false }
     }
 
     /// Applies the rules and accepts clients on `listener`. If the rules cannot be applied, the
     /// listener is closed: without them any machine could connect to it.
-    pub fn begin(&mut self, config: &Config, listener: TcpListener) {
+    pub async fn begin(&mut self, config: &Config, listener: TcpListener) {
         if let Some(rules) = self.rules(config)
-            && self.apply(&rules)
+            && self.apply(&rules).await
         {
             let accept = clients::accept(self.driver.clone(), listener, ListenerKind::Transparent);
             self.state =
@@ -72,28 +76,37 @@ impl Transparent {
 
     /// As [`change`](Self::change), if the rules are to be others than those in force: to apply rules takes a while, and
     /// their counters begin anew.
-    pub fn follow(&mut self, config: &Config) {
+    pub async fn follow(&mut self, config: &Config) {
         let wanted = self.rules(config);
         if !matches!(&self.state, State::On { rules, .. } if rules.is_some() && *rules == wanted) {
-            self.change(config);
+            self.change(config).await;
         }
     }
 
+    /// Whether the helper is to be asked again, because it may have done something else than what is wanted.
+    pub fn is_late(&self) -> bool {
+        self.is_late
+    }
+
     /// Applies the rules that follow from the current configuration, routes and far end; the port does not change.
-    pub fn change(&mut self, config: &Config) {
+    pub async fn change(&mut self, config: &Config) {
+        self.is_late = false;
         let intercept = &config.intercept;
         match (self.rules(config), &self.state) {
             (Some(wanted), State::On { .. }) => {
-                let applied = self.apply(&wanted).then_some(wanted);
+                let applied = self.apply(&wanted).await.then_some(wanted);
                 if let State::On { rules, .. } = &mut self.state {
                     *rules = applied;
                 }
             }
-            (Some(_), State::Off | State::Released) => match open(intercept, self.helper()) {
-                Ok(listener) => self.begin(config, listener),
-                Err(error) => self.fail(&format!("cannot listen on {}: {error}", intercept.port)),
+            (Some(_), State::Off | State::Released) => match open(intercept, self.helper()).await {
+                Ok(listener) => self.begin(config, listener).await,
+                Err(error) => {
+                    self.is_late = self.helper().is_silent();
+                    self.fail(&format!("cannot listen on {}: {error}", intercept.port));
+                }
             },
-            (None, State::On { .. }) => self.release(),
+            (None, State::On { .. }) => self.release().await,
             (None, State::Off | State::Released) => {}
         }
     }
@@ -106,9 +119,9 @@ impl Transparent {
     }
 
     /// Removes the rules.
-    pub fn end(self) {
-        if let State::On { .. } | State::Released = self.state
-            && let Err(error) = self.helper().remove()
+    pub async fn end(self) {
+        if self.may_have_rules
+            && let Err(error) = self.helper().aside(Helper::remove).await
         {
             tracing::warn!(%error, "cannot remove the interception rules: run `hearsay intercept remove`");
         }
@@ -124,8 +137,10 @@ impl Transparent {
         Some(config.rules()?.at(&Moment { out, reach }))
     }
 
-    fn apply(&self, rules: &Rules) -> bool {
-        match self.helper().apply(rules.moment()) {
+    async fn apply(&mut self, rules: &Rules) -> bool {
+        self.may_have_rules = true;
+        let moment = rules.moment();
+        match self.helper().aside(move |it| it.apply(moment)).await {
             Ok(applied) => {
                 applied.notes.iter().for_each(|note| tracing::warn!("interception: {note}"));
                 for name in missing_interfaces(&rules.all_interfaces()) {
@@ -137,6 +152,7 @@ impl Transparent {
                 true
             }
             Err(error) => {
+                self.is_late = matches!(error, HelperError::Silent);
                 self.fail(&error.to_string());
                 false
             }
@@ -156,12 +172,12 @@ impl Transparent {
     }
 
     /// Turns interception off for new connections, then closes the listener.
-    fn release(&mut self) {
+    async fn release(&mut self) {
         let State::On { accepting, .. } = std::mem::replace(&mut self.state, State::Released)
         else {
             return;
         };
-        if let Err(error) = self.helper().release() {
+        if let Err(error) = self.helper().aside(Helper::release).await {
             // Without a listener the rules have no effect on new connections anyway.
             tracing::warn!(%error, "cannot release the interception rules: they stay until the daemon ends");
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::world::network::{self, CLIENT, ORIGIN, there};
 use crate::world::{
-    Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, sh, wait_until,
+    Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, sh, tool, wait_until,
 };
 
 /// Writes the configuration, and returns its path.
@@ -105,6 +105,89 @@ fn a_wrong_file_is_said_and_what_held_goes_on() {
     let said = reload(&hearsay, "changed: nothing");
     assert!(!said.contains("restart"), "{said}");
     hearsay.terminate();
+}
+
+/// A program `nft` that waits while there is a file `hold`, and kills itself while there is a file `die`.
+fn slow_nft(world: &World) -> String {
+    let real = tool("nft");
+    let dir = world.path("bin");
+    let (at, real) = (dir.display(), real.display());
+    sh(&format!(
+        "mkdir -p {at}; cat > {at}/nft <<'END'
+#!/bin/sh
+[ -e {at}/die ] && kill -9 $$
+while [ -e {at}/hold ]; do sleep 0.02; done
+exec {real} \"$@\"
+END
+chmod +x {at}/nft"
+    ));
+    format!("PATH={at}:{}", std::env::var("PATH").unwrap_or_default())
+}
+
+#[test]
+fn clients_are_served_while_the_helper_is_slow_or_stopped() {
+    network::inside("clients_are_served_while_the_helper_is_slow_or_stopped", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let path = slow_nft(&world);
+        let with = |ports: &str| {
+            let interfaces = "interfaces = [\"lan0\"]\nport = 8130\n";
+            let text =
+                format!("listen = [\"127.0.0.1:0\"]\n[intercept]\n{interfaces}http = {ports}\n");
+            configure(&world, &text)
+        };
+        let config = with("[80]");
+        let mut hearsay = Hearsay::start_under(&world, &["env", &path], &["--config", &config]);
+        let get = |url: &str| Curl::new(CLIENT, url).args(&["-4"]).run().expect(200);
+        let by_us = |url: &str| !get(url).field("via").is_empty();
+        let (plain, other) = ("http://origin.test/file", "http://origin.test:8080/file");
+        assert!(by_us(plain));
+        // Each of these is a connection of its own; the reload is not done before or after them.
+        let serves_many = |before: usize| {
+            for _ in 0..8 {
+                assert!(by_us(plain));
+            }
+            assert!(!hearsay.log()[before..].contains("changed:"), "{}", hearsay.log());
+        };
+        let ports = || hearsay.status()["intercept"]["ports"].clone();
+
+        let hold = world.path("bin/hold");
+        std::fs::write(&hold, "").expect("a file");
+        with("[80, 8080]");
+        let before = hearsay.log().len();
+        hearsay.hang_up();
+        wait_until("the settings to be read", || ports() == serde_json::json!([80, 8080]));
+        serves_many(before);
+        // Somebody removes the table meanwhile.
+        sh("nft delete table inet hearsay");
+        std::fs::remove_file(&hold).expect("it was there");
+        wait_until("the reload", || hearsay.log()[before..].contains("changed: [intercept] http"));
+        assert_eq!((by_us(plain), by_us(other)), (true, true));
+
+        let helper = hearsay.number("/rights/helper_process");
+        sh(&format!("kill -STOP {helper}"));
+        with("[80]");
+        let before = hearsay.log().len();
+        hearsay.hang_up();
+        wait_until("the settings to be read", || ports() == serde_json::json!([80]));
+        serves_many(before);
+        sh(&format!("kill -CONT {helper}"));
+        wait_until("the reload", || hearsay.log()[before..].contains("changed: [intercept] http"));
+        assert_eq!((by_us(plain), by_us(other)), (true, false));
+
+        // What nft was killed at stays as it was, and is done at the next time.
+        std::fs::write(world.path("bin/die"), "").expect("a file");
+        with("[80, 8080]");
+        let said = reload(&hearsay, "changed:");
+        assert!(said.contains("the interception rules stay as they were"), "{said}");
+        assert_eq!((by_us(plain), by_us(other)), (true, false));
+        std::fs::remove_file(world.path("bin/die")).expect("it was there");
+        reload(&hearsay, "changed:");
+        assert_eq!((by_us(plain), by_us(other)), (true, true));
+        hearsay.terminate();
+        assert!(!sh("nft list tables; ip rule").contains("hearsay"), "rules were left behind");
+    });
 }
 
 #[test]

@@ -96,7 +96,8 @@ pub enum HelperError {
     Kernel(io::Error),
 }
 
-/// The daemon's end. Calls wait for the helper's answer, for some milliseconds where it starts programs.
+/// The daemon's end. Calls wait for the helper's answer: for some milliseconds where it starts programs, for
+/// [`PATIENCE`] where one of them hangs. What serves clients meanwhile asks by [`Helper::aside`].
 #[derive(Clone, Debug)]
 pub struct Helper(Result<Arc<Running>, &'static str>);
 
@@ -106,6 +107,10 @@ struct Running {
     child: Mutex<Child>,
     turn: Mutex<Turn>,
     has_ended: AtomicBool,
+    /// How long an answer may take that is worth a wait.
+    patience: Duration,
+    /// The last answer that was waited for did not come in time.
+    is_silent: AtomicBool,
 }
 
 impl Helper {
@@ -134,9 +139,21 @@ impl Helper {
             .stdin(Stdio::from(theirs))
             .process_group(0)
             .spawn()?;
-        let (child, turn, has_ended) =
-            (Mutex::new(child), Mutex::default(), AtomicBool::new(false));
-        Ok(Self(Ok(Arc::new(Running { socket: ours, child, turn, has_ended }))))
+        Ok(Self(Ok(Arc::new(Running::new(ours, child, PATIENCE)))))
+    }
+
+    /// Asks on a thread that may wait: a loop that serves clients must not.
+    ///
+    /// # Errors
+    /// As of what is asked.
+    pub async fn aside<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Self) -> Result<T, HelperError> + Send + 'static,
+    ) -> Result<T, HelperError> {
+        let helper = self.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(&helper));
+        // A thread is lost only as the whole process ends.
+        asked.await.unwrap_or(Err(HelperError::Busy))
     }
 
     /// Whether there is one, and it runs; `None` if there never was one.
@@ -151,6 +168,12 @@ impl Helper {
     pub fn process(&self) -> Option<u32> {
         let running = self.0.as_ref().ok().filter(|_| self.works() == Some(true))?;
         Some(locked(&running.child).id())
+    }
+
+    /// Whether it owes an answer that was waited for in vain: it hangs, or a program does that it has started.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.0.as_ref().is_ok_and(|it| it.is_silent.load(Ordering::Relaxed))
     }
 
     /// Returns when the helper has ended; never, if there is none.
@@ -293,6 +316,17 @@ impl Helper {
 }
 
 impl Running {
+    fn new(socket: OwnedFd, child: Child, patience: Duration) -> Self {
+        Self {
+            socket,
+            child: Mutex::new(child),
+            turn: Mutex::default(),
+            has_ended: AtomicBool::new(false),
+            patience,
+            is_silent: AtomicBool::new(false),
+        }
+    }
+
     fn ask(
         &self,
         request: &Request,
@@ -306,7 +340,7 @@ impl Running {
             turn.late = Late::No;
         }
         let (patience, late) = match wait {
-            Wait::Long => (PATIENCE, Late::Long),
+            Wait::Long => (self.patience, Late::Long),
             Wait::Brief => (PATIENCE_BRIEF, Late::Brief),
         };
         turn.number = turn.number.wrapping_add(1);
@@ -316,6 +350,8 @@ impl Running {
         loop {
             let received = self.receive(patience.saturating_sub(begun.elapsed()));
             turn.late = if matches!(received, Err(HelperError::Silent)) { late } else { Late::No };
+            // What was waited for briefly says little: that it is slow.
+            self.is_silent.store(turn.late == Late::Long, Ordering::Relaxed);
             let (answer, socket) = received?;
             let Some(answer) = answer.filter(|it| it.number == turn.number) else { continue };
             return match answer.outcome {
@@ -397,9 +433,8 @@ mod tests {
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, kind, flags, None).expect("two sockets");
         rustix::io::ioctl_fionbio(&socket, true).expect("a mode");
-        let child = Mutex::new(Command::new("true").spawn().expect("a process"));
-        let (turn, has_ended) = (Mutex::default(), AtomicBool::new(false));
-        (Running { socket, child, turn, has_ended }, theirs)
+        let child = Command::new("true").spawn().expect("a process");
+        (Running::new(socket, child, PATIENCE), theirs)
     }
 
     /// Takes a request, and returns its number.
@@ -425,6 +460,20 @@ mod tests {
         answer(&theirs, 1);
         running.ask(&Request::Unbind, None, Wait::Brief).expect("an answer");
         assert_eq!(take(&theirs), 1, "the refused call had a number, or sent something");
+    }
+
+    #[test]
+    fn who_waited_in_vain_is_told_until_it_answers() {
+        let (running, theirs) = pair();
+        let helper =
+            Helper(Ok(Arc::new(Running { patience: Duration::from_millis(1), ..running })));
+        assert!(matches!(helper.release(), Err(HelperError::Silent)) && helper.is_silent());
+        assert!(matches!(helper.release(), Err(HelperError::Silent)) && helper.is_silent());
+        let late = take(&theirs);
+        answer(&theirs, late);
+        answer(&theirs, late + 1);
+        helper.release().expect("the second answer");
+        assert!(!helper.is_silent());
     }
 
     #[test]

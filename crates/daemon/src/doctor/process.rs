@@ -194,6 +194,13 @@ pub fn judge_rights(text: &str, told: Option<&Rights>) -> Finding {
             "restart the daemon; its log may say why the helper ended",
         );
     }
+    if told.is_some_and(|it| it.helper_silent) {
+        return Finding::broken(
+            Check::Rights,
+            "the daemon's helper process does not answer: no rule changes",
+            "see whether `nft list ruleset` hangs; if not, restart the daemon",
+        );
+    }
     let field = |name: &str| {
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
     };

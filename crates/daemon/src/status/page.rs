@@ -252,6 +252,8 @@ impl Page {
         self.row("rights", &it.items());
         if it.helper == Some(false) {
             self.alarm(Rights::WITHOUT_HELPER);
+        } else if it.helper_silent {
+            self.alarm(Rights::SILENT_HELPER);
         }
         it.limits.skipped.iter().for_each(|sentence| self.alarm(sentence));
     }

@@ -1,9 +1,17 @@
 //! What runs the programs `nft` and `ip`, and reads the kernel's settings.
 
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::io::{self, Read, Write as _};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::Error;
+
+/// How long a program may take. One that hangs would hold up whoever waits for it, and with it the removal of the rules.
+const LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -32,7 +40,7 @@ pub(super) fn run(
 ) -> Result<String, Error> {
     let command = format!("{program} {}", args.join(" "));
     let output = output_of(program, args, input).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::ProgramMissing {
+        io::ErrorKind::NotFound => Error::ProgramMissing {
             program,
             package: if program == "nft" { "nftables" } else { "iproute2" },
         },
@@ -53,10 +61,10 @@ pub(super) fn run(
     })
 }
 
-fn output_of(program: &str, args: &[String], input: Option<&str>) -> std::io::Result<Output> {
+fn output_of(program: &str, args: &[String], input: Option<&str>) -> io::Result<Output> {
     let mut child = spawn(program, args, input.is_some()).or_else(|error| {
         // The PATH of ordinary users lacks /usr/sbin, where Debian installs both programs.
-        if error.kind() == std::io::ErrorKind::NotFound {
+        if error.kind() == io::ErrorKind::NotFound {
             spawn(&format!("/usr/sbin/{program}"), args, input.is_some())
         } else {
             Err(error)
@@ -66,10 +74,68 @@ fn output_of(program: &str, args: &[String], input: Option<&str>) -> std::io::Re
         // A program that fails early closes its input; its exit status then gives the reason.
         let _ = stdin.write_all(text.as_bytes());
     }
-    child.wait_with_output()
+    output_within(child, LIMIT)
 }
 
-fn spawn(program: &str, args: &[String], has_input: bool) -> std::io::Result<std::process::Child> {
+/// What a program says until it ends. After this long it is killed.
+fn output_within(mut child: Child, limit: Duration) -> io::Result<Output> {
+    let begun = Instant::now();
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+    while out.is_some() || err.is_some() {
+        let left = limit.saturating_sub(begun.elapsed());
+        let waited =
+            wait_for_any(&[out.as_ref().map(AsFd::as_fd), err.as_ref().map(AsFd::as_fd)], left);
+        let [out_is_ready, err_is_ready] = match waited {
+            Ok(ready) => ready,
+            Err(error) => {
+                // If it has ended meanwhile, there is nothing to kill.
+                let _ = child.kill();
+                child.wait()?;
+                return Err(error);
+            }
+        };
+        if out_is_ready {
+            read_some(&mut out, &mut stdout)?;
+        }
+        if err_is_ready {
+            read_some(&mut err, &mut stderr)?;
+        }
+    }
+    Ok(Output { status: child.wait()?, stdout, stderr })
+}
+
+/// Waits until one of these can be read, and says which.
+fn wait_for_any(
+    files: &[Option<std::os::fd::BorrowedFd<'_>>; 2],
+    left: Duration,
+) -> io::Result<[bool; 2]> {
+    let mut polled: Vec<_> =
+        files.iter().flatten().map(|it| PollFd::from_borrowed_fd(*it, PollFlags::IN)).collect();
+    let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+    match poll(&mut polled, Some(&left)) {
+        Err(Errno::INTR) => return Ok([false; 2]),
+        Ok(0) => {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long and was ended"));
+        }
+        other => other?,
+    };
+    let mut ready = polled.iter().map(|it| !it.revents().is_empty());
+    Ok(files.map(|it| it.is_some() && ready.next() == Some(true)))
+}
+
+/// Reads what is there; at its end, the file is closed.
+fn read_some(file: &mut Option<impl Read>, to: &mut Vec<u8>) -> io::Result<()> {
+    let mut bytes = [0; 4096];
+    let length = file.as_mut().map_or(Ok(0), |it| it.read(&mut bytes))?;
+    to.extend_from_slice(&bytes[..length]);
+    if length == 0 {
+        *file = None;
+    }
+    Ok(())
+}
+
+fn spawn(program: &str, args: &[String], has_input: bool) -> io::Result<Child> {
     Command::new(program)
         .args(args)
         .env("LC_ALL", "C")
@@ -87,5 +153,23 @@ mod tests {
     fn a_missing_program_is_named_with_its_package() {
         let error = run("hearsay-no-such-program", &[], None).unwrap_err();
         assert!(matches!(error, Error::ProgramMissing { .. }), "{error}");
+    }
+
+    #[test]
+    fn all_that_a_program_says_is_read() {
+        let script = "yes out | head -c 200000; yes err | head -c 100000 >&2; exit 3";
+        let child = spawn("sh", &["-c".into(), script.into()], false).expect("a shell");
+        let output = output_within(child, LIMIT).expect("it ends");
+        assert_eq!((output.stdout.len(), output.stderr.len()), (200_000, 100_000));
+        assert_eq!(output.status.code(), Some(3));
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended() {
+        let child = spawn("sleep", &["1000000".into()], false).expect("a program");
+        let process = child.id();
+        let error = output_within(child, Duration::from_millis(1)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(!std::path::Path::new(&format!("/proc/{process}")).exists());
     }
 }
