@@ -415,6 +415,10 @@ async fn serve(
     if entrance == Entrance::Mirror {
         let (mut head, content) = request.into_parts();
         match mirror::translate(driver.reach(), &mut head) {
+            // Before anything is asked for that would have to be unpacked.
+            Translation::Upstream(translated) if translated.rewrites() && !permit.rewrite() => {
+                return Answer::Response(decline(driver, entrance, pipelined, &permit).await);
+            }
             Translation::Upstream(translated) => upstream = translated,
             Translation::Answer(status, kind, text) => {
                 return Answer::Response(answer(driver, status, kind, text.into(), pipelined));

@@ -213,6 +213,11 @@ impl Permit {
         window
     }
 
+    /// The links of the response will be rewritten; whether there is room for it.
+    pub fn rewrite(&self) -> bool {
+        self.limit.with(|it, now| it.rewrite(now, self.slot))
+    }
+
     /// The connection has the whole response. The request ends at the first [`look`](Self::look)
     /// that finds no unsent byte of it.
     pub fn end(&self) {

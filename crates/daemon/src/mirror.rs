@@ -71,6 +71,11 @@ fn prepare(headers: &mut HeaderMap) {
 }
 
 impl Upstream {
+    /// Whether links of the response are rewritten, if it is as asked for.
+    pub fn rewrites(&self) -> bool {
+        self.rewriter.is_some()
+    }
+
     /// What rewrites a response with this head, if it is one with links. The head then describes the rewritten content.
     pub fn rewriting(self, status: StatusCode, headers: &mut HeaderMap) -> Option<Box<Rewriting>> {
         let rewriter = self.rewriter.filter(|_| status == StatusCode::OK)?;

@@ -155,6 +155,49 @@ pub fn is_own(address: IpAddr) -> Option<bool> {
 mod tests {
     use super::*;
 
+    /// C libraries read such names as addresses (inet_aton(3)), and a resolver may answer any name with any address.
+    const SPELLINGS: [&str; 14] = [
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "127.1",
+        "127.0.1",
+        "0177.0.0.1",
+        "017700000001",
+        "0x7f.0x0.0x0.0x1",
+        "127.0.0.1.",
+        "localhost.",
+        "LOCALHOST",
+        "%31%32%37.0.0.1",
+        "::ffff:127.0.0.1",
+        "[::ffff:7f00:1]",
+    ];
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn however_a_name_is_spelled_what_it_resolves_to_is_checked() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let access = Access { ports: vec![port], ..Access::default() };
+        let egress = crate::egress::follow(Vec::new(), &[]).await.unwrap();
+        let dialler = Dialler::new(access, egress, Traffic::default());
+        let mut reached = 0;
+        for name in SPELLINGS {
+            let dial = Dial::Name(name.into(), port);
+            let client = IpAddr::from([10, 0, 0, 1]);
+            for caller in [Caller::Explicit, Caller::Tunnel, Caller::Peer, Caller::Gateway] {
+                let error = dialler.dial(&dial, client, caller).await.expect_err(name);
+                let is_refused = matches!(
+                    error,
+                    FetchError::Forbidden(Forbidden::Inward) | FetchError::Unresolved
+                );
+                assert!(is_refused, "{caller:?} {name}: {error:?}");
+            }
+            // Most of them do lead there.
+            reached += u32::from(dialler.dial(&dial, client, Caller::ThisMachine).await.is_ok());
+        }
+        assert!(reached >= 8, "the resolver reads only {reached} of them");
+    }
+
     #[test]
     fn our_own_addresses_are_known_without_sending() {
         assert_eq!(is_own([127, 0, 0, 1].into()), Some(true));

@@ -5,6 +5,9 @@
 //! to them. [`Access`] takes their place: it permits a connection only where the kernel's routes
 //! lead out of the site, unless the operator permits more (decision 0027).
 
+mod special;
+
+use special::is_special;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -150,7 +153,7 @@ pub enum Leads {
 pub enum Forbidden {
     /// Explicit clients and peers may not use this port.
     Port(u16),
-    /// Explicit clients may not reach private addresses.
+    /// Explicit clients may not reach private addresses, and nobody else's machine special ones.
     Private,
     /// The address is this router's own, belongs to no host, or is in another zone.
     Inward,
@@ -194,12 +197,15 @@ impl Access {
         if is_nowhere(address) || (is_inward(address) && !may_inward) {
             return Err(Forbidden::Inward);
         }
-        if caller == Caller::Gateway && is_local(to.ip()) && !is_permitted {
+        let is_of_gateway = caller == Caller::Gateway && is_local(to.ip());
+        // The kernel would forward an intercepted client's own connection.
+        let is_strange = !may_inward && caller != Caller::Intercepted && is_special(address);
+        let permitted = || covers(&self.private, address) || covers(&self.direct, address);
+        if (is_of_gateway && !is_permitted) || (is_strange && !permitted()) {
             return Err(Forbidden::Private);
         }
         self.check_port(caller, to.port())?;
         let is_explicit = matches!(caller, Caller::Explicit | Caller::Tunnel);
-        let permitted = || covers(&self.private, address) || covers(&self.direct, address);
         if is_explicit && is_local(to.ip()) && !permitted() {
             return Err(Forbidden::Private);
         }

@@ -28,6 +28,9 @@ const IDLE_BYTES: u64 = 16 << 10;
 /// 36 KiB of an incomplete head, or the part of a response that a client leaves unread in our buffers and
 /// the kernel's. A window above [`WINDOW_MIN`] is counted separately.
 const OPEN_BYTES: u64 = 64 << 10;
+/// Memory besides, while the links of an index are rewritten that may have to be unpacked, in bytes: the decoder with its
+/// window, what the rewriter holds of an unfinished link, and two pieces on their way to the client.
+const REWRITE_BYTES: u64 = 320 << 10;
 /// Memory of a tunnel, or of another connection that is relayed without parsing, in bytes: two sockets
 /// and the piece being relayed.
 const TUNNEL_BYTES: u64 = 48 << 10;
@@ -127,8 +130,8 @@ enum Stage {
     /// A head is expected or incomplete: the connection is new, or a part of a later request's head has
     /// arrived.
     Head,
-    /// A request is being answered, with a window of `window` bytes.
-    Busy { window: u64 },
+    /// A request is being answered, with a window of `window` bytes, and with this much memory besides.
+    Busy { window: u64, besides: u64 },
     /// Bytes are relayed without parsing.
     Tunnel,
     /// The same; either side may speak first.
@@ -141,7 +144,8 @@ impl Stage {
     fn bytes(self) -> u64 {
         match self {
             Self::Idle => IDLE_BYTES,
-            Self::Head | Self::Busy { .. } => OPEN_BYTES,
+            Self::Head => OPEN_BYTES,
+            Self::Busy { besides, .. } => OPEN_BYTES + besides,
             Self::Tunnel | Self::Flow => TUNNEL_BYTES,
             Self::Closed => 0,
         }
@@ -149,7 +153,7 @@ impl Stage {
 
     /// By how much the window exceeds the minimum, in bytes.
     fn extra(self) -> u64 {
-        if let Self::Busy { window } = self { window - WINDOW_MIN } else { 0 }
+        if let Self::Busy { window, .. } = self { window - WINDOW_MIN } else { 0 }
     }
 }
 
@@ -270,7 +274,18 @@ impl Admission {
     pub fn begin(&mut self, now: Instant, slot: Slot) -> Option<u64> {
         let left = self.windows_max.saturating_sub(self.windows);
         let window = WINDOW_MIN + (left / WINDOW_SHARE).min(WINDOW_MAX - WINDOW_MIN);
-        self.grow(now, slot, Stage::Busy { window }).then_some(window)
+        self.grow(now, slot, Stage::Busy { window, besides: 0 }).then_some(window)
+    }
+
+    /// The links of the response will be rewritten. False if there is no room for that: the driver then refuses the request.
+    #[must_use]
+    pub fn rewrite(&mut self, now: Instant, slot: Slot) -> bool {
+        match self.stage(slot) {
+            Some(Stage::Busy { window, .. }) => {
+                self.grow(now, slot, Stage::Busy { window, besides: REWRITE_BYTES })
+            }
+            _ => false,
+        }
     }
 
     /// A request has been answered, and no part of the response waits in our memory any more.

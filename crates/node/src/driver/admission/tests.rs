@@ -56,6 +56,27 @@ fn each_reason_has_a_row() {
 }
 
 #[test]
+fn what_unpacks_is_counted_before_it_does() {
+    let mut admission = Admission::new(2048, MEMORY);
+    let slots: Vec<_> =
+        (0..60).map(|last| arrive(&mut admission, 0, last).expect("room")).collect();
+    let mut unpacking = 0;
+    for slot in &slots {
+        assert!(admission.begin(at(0), *slot).is_some());
+        unpacking += u64::from(admission.rewrite(at(0), *slot));
+        assert!(admission.bytes() <= MEMORY, "{}", admission.bytes());
+    }
+    assert!((20..40).contains(&unpacking), "{unpacking}");
+    assert_eq!(closed(&mut admission), [], "clients that wait for an answer are closed");
+    // One that has its answer makes room for another's.
+    admission.end(at(1), slots[0]);
+    assert!(!admission.rewrite(at(1), slots[0]), "it asks for nothing");
+    assert!(admission.rewrite(at(1), slots[59]));
+    slots.into_iter().for_each(|slot| admission.leave(slot));
+    assert_eq!(admission.bytes(), 0);
+}
+
+#[test]
 fn memory_admits_and_not_the_number_alone() {
     let mut admission = Admission::new(2048, MEMORY);
     let slots = fill(&mut admission);
