@@ -1,12 +1,13 @@
 //! Searches of other routers: each is passed on once, a little later, so that neighbours do not send at once.
 
+use super::heard::Heard;
 use crate::chance::Chance;
 use crate::source::select::oldest::make_room;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 use wire::Instant;
-use wire::peer::{Locate, Search};
+use wire::peer::Locate;
 
 /// A locate waits up to this long before it is passed on. The paper names no value; a few slots of 802.11b's
 /// contention (20 µs each, 32 at most) and one frame fit into it.
@@ -28,7 +29,9 @@ const AIR_BURST: Duration = Duration::from_millis(250);
 /// Searches of others; see the module.
 #[derive(Debug, Default)]
 pub struct Flood {
-    heard: BTreeMap<IpAddr, Heard>,
+    /// For each router, when something new of it was heard last.
+    heard: BTreeMap<IpAddr, (Instant, Heard)>,
+    is_sealed: bool,
     pending: BTreeMap<(Instant, u64), Locate>,
     drawn: u64,
     /// Air used lately, and until when it was reckoned.
@@ -36,23 +39,25 @@ pub struct Flood {
     reckoned: Instant,
 }
 
-/// What was heard of one router's searches: the newest, and which of the 64 before it.
-#[derive(Clone, Copy, Debug)]
-struct Heard {
-    newest: Search,
-    before: u64,
-    at: Instant,
-}
-
 impl Flood {
+    /// Nothing was heard yet. `is_sealed`: only routers with the mesh key are heard.
+    pub fn new(is_sealed: bool) -> Self {
+        Self { is_sealed, ..Self::default() }
+    }
+
     /// Whether this search was not heard before. It is remembered.
     pub fn is_new(&mut self, now: Instant, locate: &Locate) -> bool {
-        let Locate { origin, search, .. } = *locate;
-        if let Some(heard) = self.heard.get_mut(&origin).filter(|it| now - it.at <= FORGET_AFTER) {
-            return heard.is_new(now, search);
+        let origin = locate.origin;
+        let known = self.heard.get_mut(&origin).filter(|(at, _)| now - *at <= FORGET_AFTER);
+        if let Some((at, heard)) = known {
+            let is_new = heard.is_new(now, locate);
+            if is_new {
+                *at = now;
+            }
+            return is_new;
         }
-        make_room(&mut self.heard, ORIGINS_MAX, &origin, |it| it.at);
-        self.heard.insert(origin, Heard { newest: search, before: 0, at: now });
+        make_room(&mut self.heard, ORIGINS_MAX, &origin, |(at, _)| *at);
+        self.heard.insert(origin, (now, Heard::first(now, locate, self.is_sealed)));
         true
     }
 
@@ -81,36 +86,13 @@ impl Flood {
     }
 }
 
-impl Heard {
-    fn is_new(&mut self, now: Instant, search: Search) -> bool {
-        if search > self.newest {
-            // The newest becomes one of those before, `steps` places back; so do the others.
-            let steps = search.sequence.checked_sub(self.newest.sequence);
-            let steps = steps.filter(|_| search.boot == self.newest.boot);
-            self.before = steps.map_or(0, |steps| {
-                self.before.checked_shl(steps).unwrap_or(0)
-                    | 1_u64.checked_shl(steps - 1).unwrap_or(0)
-            });
-            (self.newest, self.at) = (search, now);
-            return true;
-        }
-        if search.boot != self.newest.boot || search == self.newest {
-            return false;
-        }
-        let back = self.newest.sequence - search.sequence - 1;
-        let Some(bit) = 1_u64.checked_shl(back) else { return false };
-        let is_new = self.before & bit == 0;
-        self.before |= bit;
-        is_new
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
     use wire::Hint;
+    use wire::peer::Search;
 
     fn locate(boot: u64, sequence: u32) -> Locate {
         let search = Search { boot, sequence };
@@ -121,7 +103,7 @@ mod tests {
         /// Among searches that arrive at most 64 out of order, each is new once.
         #[test]
         fn each_search_is_new_once(order in proptest::collection::vec(0_u32..64, 1..200)) {
-            let (mut flood, mut heard) = (Flood::default(), BTreeSet::new());
+            let (mut flood, mut heard) = (Flood::new(true), BTreeSet::new());
             for (at, late) in order.into_iter().enumerate() {
                 let sequence = 64 + at as u32 - late;
                 let is_new = flood.is_new(Instant::ZERO, &locate(1, sequence));
@@ -132,7 +114,7 @@ mod tests {
 
     #[test]
     fn an_earlier_start_is_a_replay_until_the_router_is_forgotten() {
-        let mut flood = Flood::default();
+        let mut flood = Flood::new(true);
         assert!(flood.is_new(Instant::ZERO, &locate(5, 10)));
         assert!(flood.is_new(Instant::ZERO, &locate(6, 10)));
         assert!(flood.is_new(Instant::ZERO, &locate(7, 10)), "the same number after another start");
@@ -146,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_flood_takes_a_twentieth_of_the_air_and_bounded_memory() {
-        let (mut flood, mut chance) = (Flood::default(), Chance::new([1; 32]));
+        let (mut flood, mut chance) = (Flood::new(true), Chance::new([1; 32]));
         let (mut now, mut passed) = (Instant::ZERO, 0_u32);
         for n in 0..5_000_u32 {
             now = now + Duration::from_millis(2);
@@ -167,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_flood_passes_on_64_at_once_and_166_in_one_burst() {
-        let (mut flood, mut chance) = (Flood::default(), Chance::new([1; 32]));
+        let (mut flood, mut chance) = (Flood::new(true), Chance::new([1; 32]));
         let now = Instant::ZERO;
         let mut pass_on = |flood: &mut Flood, count: u32| {
             (0..count).filter(|n| flood.pass_on(now, locate(1, *n), &mut chance)).count()
@@ -182,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_257th_router_replaces_the_one_heard_longest_ago() {
-        let mut flood = Flood::default();
+        let mut flood = Flood::new(true);
         let mut is_new = |millis, router: u32| {
             let origin = IpAddr::from(router.to_be_bytes());
             flood.is_new(Instant::from_nanos(millis), &Locate { origin, ..locate(1, 1) })

@@ -7,6 +7,7 @@
 //! scheme; `searches.rs` has this router's own searches, `flood.rs` passes on those of others.
 
 mod flood;
+mod heard;
 mod mappings;
 mod seal;
 mod searches;
@@ -57,7 +58,7 @@ impl Bcp {
             port: config.port,
             seal: Seal::new(config.key.as_ref()),
             chance: Chance::new(blake3::derive_key("hearsay 2026-11 chance of searches", seed)),
-            flood: Flood::default(),
+            flood: Flood::new(config.key.is_some()),
             searches: Searches::default(),
             mappings: match config.search.locating {
                 Locating::Ours => None,
