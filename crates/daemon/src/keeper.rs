@@ -2,12 +2,13 @@
 //!
 //! *What this is:* [`Keeper`] reads what the engine, the connections and the firewall have counted, adds what is new
 //! to `store::ledger`, and writes it to the file beside the store. *Who calls it:* `run.rs` starts [`Keeper::run`]; the
-//! observer asks for pages. *What it never does:* lose more than [`EVERY`] when the daemon is killed, wait for the
+//! observer asks for pages. *What it never does:* lose more than [`EVERY`] when the daemon is killed (of what was
+//! only forwarded, [`FORWARDED_EVERY`]), wait for the
 //! disk on the loop's thread, or keep a host's name unless `[ledger] hosts` is true.
 
 use crate::config::{Config, Place};
 use crate::driver::Driver;
-use crate::ledger::{Counted, LedgerFile, LedgerPage, Now, Summary, unix_now};
+use crate::ledger::{Counted, Damaged, LedgerFile, LedgerPage, Now, Summary, damaged, unix_now};
 use host::helper::Helper;
 use host::intercept::{Forwarded, Kind};
 use host::traffic::With;
@@ -20,8 +21,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use wire::Date;
 
-/// How often what is new is counted and written.
-pub const EVERY: Duration = Duration::from_secs(30);
+/// How often what is new is counted and written: so much of it is missing after a kill at most.
+pub const EVERY: Duration = Duration::from_secs(5);
+/// How often the firewall's counters of what was only forwarded are read: the helper starts a process for that.
+const FORWARDED_EVERY: Duration = Duration::from_secs(30);
 /// Between two writes, however often somebody looks.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Entries that wait to be written, in bytes; with more, the whole file is written instead.
@@ -36,11 +39,13 @@ pub struct Keeper {
     intercepts: Cell<bool>,
     hosts: Cell<bool>,
     state: RefCell<State>,
-    /// When what was forwarded was read last; the helper starts a process for that.
+    /// When what was forwarded was read last.
     read_at: Cell<Instant>,
     /// A person has looked: what was shown is kept.
     shown: Notify,
     writing: tokio::sync::Mutex<()>,
+    /// The ledger that was damaged and kept, if there is one.
+    damaged: Option<Damaged>,
     /// `None` if the store is in memory.
     file: Option<Arc<Mutex<LedgerFile>>>,
 }
@@ -56,11 +61,11 @@ struct State {
 impl Keeper {
     /// Opens the ledger beside the store. If it cannot be read, a new one is begun, which is said once.
     pub fn open(config: &Config, driver: Driver, built: Date) -> Rc<Self> {
-        let (ledger, file) = match &config.store.place {
-            Place::Memory => (Ledger::default(), None),
+        let (ledger, file, damaged) = match &config.store.place {
+            Place::Memory => (Ledger::default(), None, None),
             Place::Dir(dir) => {
                 let (ledger, file) = LedgerFile::open(dir);
-                (ledger, Some(Arc::new(Mutex::new(file))))
+                (ledger, Some(Arc::new(Mutex::new(file))), damaged(dir))
             }
         };
         let state =
@@ -75,6 +80,7 @@ impl Keeper {
             read_at: Cell::new(Instant::now()),
             shown: Notify::new(),
             writing: tokio::sync::Mutex::default(),
+            damaged,
             file,
         });
         keeper.holds(config);
@@ -97,9 +103,11 @@ impl Keeper {
     /// Counts and writes at intervals, and soon after it was shown; never returns.
     pub async fn run(self: Rc<Self>) {
         loop {
-            let next = self.read_at.get() + EVERY;
             tokio::select! {
-                () = tokio::time::sleep_until(next) => self.keep().await,
+                () = tokio::time::sleep(EVERY) => match self.read_at.get().elapsed() {
+                    past if past < FORWARDED_EVERY => self.write().await,
+                    _ => self.keep().await,
+                },
                 () = self.shown.notified() => {
                     self.write().await;
                     tokio::time::sleep(PAUSE).await;
@@ -185,7 +193,8 @@ impl Keeper {
         self.count();
         self.shown.notify_one();
         let state = self.state.borrow();
-        LedgerPage::of(&state.ledger, &self.name, seconds, unix_now())
+        let page = LedgerPage::of(&state.ledger, &self.name, seconds, unix_now());
+        LedgerPage { damaged: self.damaged.clone(), ..page }
     }
 
     /// What the status says of it.

@@ -11,8 +11,8 @@ mod page;
 use std::time::SystemTime;
 
 pub use counts::{Counted, Figures, Now};
-pub use file::{LedgerFile, NAME, load};
-pub use page::{LedgerPage, Saved, Summary};
+pub use file::{LedgerFile, NAME, damaged, load};
+pub use page::{Damaged, LedgerPage, Saved, Summary};
 
 /// Seconds since 1970, as the machine's clock says.
 pub fn unix_now() -> u64 {

@@ -4,7 +4,7 @@ use crate::ask;
 use crate::cli;
 use crate::config::{Config, Overrides, Place};
 use crate::exit::{Exit, Failure};
-use crate::ledger::{Figures, LedgerPage, NAME, Saved, load, unix_now};
+use crate::ledger::{Figures, LedgerPage, NAME, Saved, damaged, load, unix_now};
 use crate::term::{self, Style};
 use node::NotStored;
 use node::account::ClassBytes;
@@ -52,7 +52,8 @@ fn from_file(store: Option<&Place>, seconds: Option<u64>) -> Result<LedgerPage, 
     if reading.lost == Lost::All {
         return Err(format!("{} is damaged; the daemon begins it anew", path.display()));
     }
-    Ok(LedgerPage::of(&reading.ledger, &config.name, seconds, unix_now()))
+    let page = LedgerPage::of(&reading.ledger, &config.name, seconds, unix_now());
+    Ok(LedgerPage { damaged: damaged(dir), ..page })
 }
 
 /// One line for each figure of each period.
@@ -106,6 +107,13 @@ fn text(page: &LedgerPage, style: Style) -> String {
             format!("since {} UTC, {ago} ago, by the {}\n", date(from), page.period)
         }
     };
+    if let Some(it) = &page.damaged {
+        out += &format!(
+            "counted anew: an earlier ledger was damaged, last written {} UTC, and is kept as {}\n",
+            date(it.written),
+            term::tame(&it.file, 200)
+        );
+    }
     if page.total == Figures::default() {
         return out + "\nNothing was counted in this time.\n";
     }
@@ -263,6 +271,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Damaged;
     use store::ledger::{Amount, Ledger, Topic};
 
     const NOW: u64 = 1_795_636_800;
@@ -307,6 +316,18 @@ mod tests {
         }
         let widths: Vec<_> = text.lines().filter(|it| it.contains("MiB  ")).map(str::len).collect();
         assert!(widths.iter().all(|it| *it < 100), "{text}");
+    }
+
+    #[test]
+    fn a_damaged_ledger_before_this_one_is_said() {
+        let damaged = Damaged { file: "/s/ledger.damaged".into(), written: NOW };
+        let said = text(&LedgerPage { damaged: Some(damaged), ..page() }, PLAIN);
+        assert!(
+            said.contains("counted anew: an earlier ledger was damaged, last written 25 Nov"),
+            "{said}"
+        );
+        assert!(said.contains("is kept as /s/ledger.damaged\n"), "{said}");
+        assert!(!text(&page(), PLAIN).contains("anew"));
     }
 
     #[test]

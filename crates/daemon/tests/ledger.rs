@@ -97,6 +97,21 @@ fn a_miss_a_hit_and_a_refusal_to_store_are_told_apart_and_kept_through_a_kill() 
 }
 
 #[test]
+fn what_was_counted_is_in_the_file_soon_though_nobody_looks() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    nginx.put("file", &noise(7, 5000));
+    let mut hearsay = Hearsay::start(&world);
+    hearsay.get(&nginx.url("file")).expect(200);
+    wait_until("the file to have it", || {
+        from_file(hearsay.store()).1.contains("\"served_origin_bytes\":5000")
+    });
+    hearsay.kill();
+    hearsay.restart();
+    assert_eq!(of_class(&ledger(&hearsay), "served_origin_bytes"), 5000);
+}
+
+#[test]
 fn a_damaged_ledger_is_begun_anew_and_said_once() {
     let world = World::new();
     let nginx = Nginx::start(&world, "");
@@ -108,11 +123,16 @@ fn a_damaged_ledger_is_begun_anew_and_said_once() {
     hearsay.kill();
     let mut bytes = fs::read(&file).expect("the ledger");
     bytes[20] ^= 1;
-    fs::write(&file, bytes).expect("write");
+    fs::write(&file, &bytes).expect("write");
     let (done, said) = from_file(hearsay.store());
     assert!(!done && said.contains("is damaged; the daemon begins it anew"), "{said}");
     hearsay.restart();
     assert_eq!(of_class(&ledger(&hearsay), "served_origin_bytes"), 0);
+    let kept = hearsay.store().join("ledger.damaged");
+    assert_eq!(fs::read(&kept).expect("it is kept"), bytes);
+    assert_eq!(ledger(&hearsay)["damaged"]["file"], kept.display().to_string());
+    let said = String::from_utf8_lossy(&hearsay.command(&["ledger"]).stdout).into_owned();
+    assert!(said.contains("counted anew: an earlier ledger was damaged"), "{said}");
     hearsay.get(&nginx.url("file")).expect(200);
     wait_until_kept(&hearsay);
     hearsay.restart();

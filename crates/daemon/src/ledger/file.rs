@@ -1,10 +1,12 @@
 //! The ledger's file in the store's directory.
 //!
 //! *What survives:* all that was written and synced. A new file replaces the old one by its name; an entry that was
-//! written only in part is recognised and dropped at the next start.
+//! written only in part is recognised and dropped at the next start. A file that cannot be read is kept beside the new
+//! one, and so is the one that was kept before it; no more.
 
-use crate::target;
-use std::fs::{File, OpenOptions};
+use super::page::Damaged;
+use crate::target::{self, Target};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,10 @@ use store::ledger::{FILE_BYTES_MAX, Ledger, Lost, Reading, read};
 
 /// The file's name in the store's directory.
 pub const NAME: &str = "ledger";
+/// What the name of a damaged file ends with …
+const DAMAGED: &str = ".damaged";
+/// … and that of the one before it.
+const OLDER: &str = ".damaged.old";
 /// Only its owner may read it: hosts tell about people.
 const MODE: u32 = 0o600;
 
@@ -53,6 +59,7 @@ impl LedgerFile {
                     "{}: cannot be read: {error}; the ledger begins anew",
                     path.display()
                 );
+                keep_damaged(&path);
                 return (Ledger::default(), file);
             }
         };
@@ -71,6 +78,7 @@ impl LedgerFile {
             }
             Lost::All => {
                 tracing::warn!("{}: it is damaged, or no ledger; it begins anew", path.display());
+                keep_damaged(&path);
             }
         }
         (reading.ledger, file)
@@ -106,6 +114,34 @@ impl LedgerFile {
         let file = target::replace(&self.dir.join(NAME), bytes, MODE)?;
         Ok((file, bytes.len() as u64))
     }
+}
+
+/// Puts a file that cannot be read aside, where the new one does not replace it.
+fn keep_damaged(path: &Path) {
+    // A pipe or a device is not put aside; nor is it replaced.
+    let Ok(Target::File(real)) = Target::of(path) else { return };
+    let (damaged, older) = (with(&real, DAMAGED), with(&real, OLDER));
+    // There may be none yet.
+    let _ = fs::rename(&damaged, older);
+    match fs::rename(&real, &damaged) {
+        Ok(()) => tracing::warn!("the damaged ledger is kept as {}", damaged.display()),
+        Err(error) => tracing::warn!("{}: cannot be kept: {error}", real.display()),
+    }
+}
+
+/// The ledger of a store's directory that was damaged last and is kept.
+pub fn damaged(dir: &Path) -> Option<Damaged> {
+    let Ok(Target::File(real)) = Target::of(&dir.join(NAME)) else { return None };
+    let file = with(&real, DAMAGED);
+    let written = fs::symlink_metadata(&file).ok()?.modified().ok()?;
+    let written = written.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs();
+    Some(Damaged { file: file.display().to_string(), written })
+}
+
+fn with(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
 }
 
 fn append(file: File, length: u64, entries: &[u8]) -> io::Result<(File, u64)> {
@@ -161,6 +197,27 @@ mod tests {
             assert_eq!(sum(&LedgerFile::open(dir.path()).0), 5);
             assert!(!dir.path().join("ledger.new").exists());
         }
+    }
+
+    #[test]
+    fn a_damaged_file_is_kept_and_so_is_one_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let has = |name: &str| fs::read(dir.path().join(name)).ok();
+        assert_eq!(damaged(dir.path()), None);
+        for damage in [b"first", b"other", b"third"] {
+            fs::write(dir.path().join(NAME), damage).unwrap();
+            let (mut ledger, mut file) = LedgerFile::open(dir.path());
+            assert_eq!(has("ledger.damaged"), Some(damage.to_vec()));
+            ledger.add(None, &amounts(5));
+            file.write(&[], Some(ledger.snapshot()));
+            // A ledger that can be read puts nothing aside.
+            assert_eq!(sum(&LedgerFile::open(dir.path()).0), 5);
+            assert_eq!(has("ledger.damaged"), Some(damage.to_vec()));
+        }
+        assert_eq!(has("ledger.damaged.old"), Some(b"other".to_vec()));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+        let kept = damaged(dir.path()).expect("one is kept");
+        assert!(kept.file.ends_with("/ledger.damaged") && kept.written > 0, "{kept:?}");
     }
 
     #[test]

@@ -30,6 +30,18 @@ pub struct LedgerPage {
     pub parts: Vec<Part>,
     /// Hosts, the one with the most bytes first; each since it was first seen. Empty unless they are kept.
     pub hosts: Vec<HostLine>,
+    /// An earlier ledger that was damaged and is kept; counting began anew after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<Damaged>,
+}
+
+/// An earlier ledger that was damaged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damaged {
+    /// Its file.
+    pub file: String,
+    /// When it was last written, in seconds since 1970.
+    pub written: u64,
 }
 
 /// The sums of a period.
@@ -81,6 +93,7 @@ impl LedgerPage {
             total: Figures::of(&extract.total),
             parts: extract.parts.iter().map(part).collect(),
             hosts: ledger.hosts().into_iter().map(HostLine::from).collect(),
+            damaged: None,
         }
     }
 }
