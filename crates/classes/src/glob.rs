@@ -145,6 +145,8 @@ mod tests {
             ("/v#.#.#.info", "/v1.20..info"),
             ("/*a*b", "/xaxabxbx"),
             ("/x", "/x/"),
+            ("/#", "/#"),
+            ("/#", "/"),
         ];
         for (pattern, text) in yes {
             assert!(matches(pattern, text), "{pattern} {text}");

@@ -124,10 +124,20 @@ mod tests {
     fn other_texts_are_refused() {
         for text in [
             "", "*", "*.*", "*.com", "**", "Pypi.org", "a..b", "a:b", "a:0", "a:99999", "a/b",
-            "a b", "a.b:",
+            "a b", "a.b:", "a.b:+80", "a.b:080", "a.*.b", "[::1", "::1]", "a[1].b", "a:1:2",
         ] {
             assert_eq!(text.parse::<HostPattern>(), Err(NoHostPattern), "{text}");
         }
-        assert!("localhost".parse::<HostPattern>().is_ok());
+        for text in ["localhost", "[::1]", "a_b-1.test", "a.*.b.c"] {
+            assert_eq!(pattern(text).to_string(), text);
+        }
+        assert!(NoHostPattern.to_string().contains("such as pypi.org"));
+    }
+
+    /// RFC 1035, section 2.3.4.
+    #[test]
+    fn a_host_has_253_bytes_at_most() {
+        let host = |length: usize| "a".repeat(length).parse::<HostPattern>().is_ok();
+        assert!(host(253) && !host(254));
     }
 }

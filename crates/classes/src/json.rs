@@ -131,6 +131,13 @@ mod tests {
     }
 
     #[test]
+    fn blanks_are_where_json_permits_them() {
+        let text = "\t{\r\n\"a\"\t:\n1\r,\t\"b\" :\"x\" }";
+        assert_eq!(members(text), [("a", "1\r"), ("b", "\"x\"")]);
+        assert_eq!(members("{\"a\":\u{b}1,"), [("a", "\u{b}1")]);
+    }
+
+    #[test]
     fn an_incomplete_member_ends_them() {
         assert_eq!(members(r#"{"a":1,"b":"x"#), [("a", "1")]);
         for text in ["", "[", "{", "{}", r#"{"a"}"#, r#"{"a":"#, r#"{"a":}"#, r#"{"a\"#] {

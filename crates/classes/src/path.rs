@@ -74,9 +74,8 @@ fn encoded_slashes(segment: &str) -> Option<usize> {
         }
         decoded.push(byte);
     }
-    let is_dots = |it: &[u8]| it == b"." || it == b"..";
-    let is_hidden = slashes > 0 && decoded.split(|it| *it == b'/').any(<[u8]>::is_empty);
-    let is_unclear = is_hidden || decoded.split(|it| *it == b'/').any(is_dots);
+    let is_other = |it: &[u8]| matches!(it, b"" | b"." | b"..");
+    let is_unclear = decoded.split(|it| *it == b'/').any(is_other);
     (!is_unclear).then_some(slashes)
 }
 
@@ -153,12 +152,17 @@ mod tests {
             "/a%5cb",
             "/a\\b",
             "/a%00",
+            "/a%1f",
+            "/a%7f",
             "/a%",
             "/a%2",
             "/a%zz",
             "/a%2f..%2fb",
             "/a%2f",
             "/%2fa",
+            "/a%2f%2fb",
+            "/a%2f.%2fb",
+            "/%2e",
             "/a b",
             "/a#b",
             "/ä",
@@ -166,8 +170,9 @@ mod tests {
         for path in refused {
             assert_eq!(Clean::new(path), None, "{path}");
         }
-        let long = format!("/{}", "a".repeat(PATH_MAX));
-        assert_eq!(Clean::new(&long), None);
+        let long = format!("/{}", "a".repeat(4095));
+        assert!(Clean::new(&long).is_some());
+        assert_eq!(Clean::new(&format!("{long}a")), None, "a byte too long");
     }
 
     #[test]
@@ -175,6 +180,8 @@ mod tests {
         let path = Clean::new("/a/b%20c/?x=/../y").unwrap();
         assert_eq!((path.path, path.query, path.last()), ("/a/b%20c/", Some("x=/../y"), ""));
         assert!(Clean::new("/").is_some() && Clean::new("/...").is_some());
+        // One dot, encoded, beside something else; and two slashes.
+        assert!(Clean::new("/a%2e").is_some() && Clean::new("/a%2fb%2fc").is_some());
     }
 
     #[test]
@@ -184,6 +191,16 @@ mod tests {
         assert!(!PathPattern::new("/*").unwrap().matches(scoped));
         assert!(!PathPattern::new("/@*/*").unwrap().matches(scoped));
         assert!(!PathPattern::new("/@*%2f*").unwrap().matches(Clean::new("/@a%2fb%2fc").unwrap()));
+    }
+
+    #[test]
+    fn a_pattern_begins_at_the_root_or_anywhere_and_has_256_bytes_at_most() {
+        for text in ["", "a", "*", "**", "**a/b", "/a?b", "/a\\b", "/a b"] {
+            assert!(PathPattern::new(text).is_none(), "{text}");
+        }
+        let long = format!("**/{}", "a".repeat(253));
+        assert_eq!(PathPattern::new(&long).unwrap().text(), long);
+        assert!(PathPattern::new(&format!("{long}a")).is_none());
     }
 
     #[test]

@@ -95,6 +95,21 @@ mod tests {
         assert!(knows(&proven, "a.test", "/debian/pool/x"));
         assert!(!knows(&proven, "a.test", "/debianx/pool/x"));
         assert!(!knows(&proven, "b.test", "/debian/pool/x"));
+        let url = Url { tls: false, host: "a.test", port: 80, path: "/debian/pool/x" };
+        for other in [Url { tls: true, ..url }, Url { port: 81, ..url }] {
+            assert!(proven.of(other).next().is_none());
+        }
+        let known: Vec<_> = proven.of(url).collect();
+        assert_eq!(known, [(ClassId(1), "/debian")]);
+    }
+
+    #[test]
+    fn an_archive_is_remembered_once() {
+        let mut proven = Proven::default();
+        for host in ["a.test", "a.test", "b.test", "a.test"] {
+            proven.learn(proof(host));
+        }
+        assert_eq!((proven.count(), proven.forgotten()), (2, 0));
     }
 
     #[test]
@@ -105,8 +120,10 @@ mod tests {
         }
         proven.learn(proof("0.test"));
         proven.learn(proof("new.test"));
-        assert_eq!((proven.count(), proven.forgotten()), (Proven::MAX, 1));
+        proven.learn(proof("newer.test"));
+        assert_eq!((proven.count(), proven.forgotten()), (256, 2));
         assert!(knows(&proven, "0.test", "/debian/x") && knows(&proven, "new.test", "/debian/x"));
-        assert!(!knows(&proven, "1.test", "/debian/x"));
+        assert!(!knows(&proven, "1.test", "/debian/x") && !knows(&proven, "2.test", "/debian/x"));
+        assert!(knows(&proven, "3.test", "/debian/x"));
     }
 }

@@ -81,6 +81,16 @@ mod tests {
     }
 
     #[test]
+    fn a_host_without_tls_may_have_a_port_of_its_own() {
+        let text = "name = \"a\"\n[mirror]\nplain = [\"a.test:8080\"]";
+        let classes = Classes::default().with("a.toml", text).unwrap();
+        let reach = Reach { classes: Arc::new(classes), ..Reach::default() };
+        let url = |text| reach.authority(text).map(|it| it.url());
+        assert_eq!(url("a.test:8080").as_deref(), Some("http://a.test:8080"));
+        assert_eq!((url("a.test"), url("a.test:80"), url("a.test:8081")), (None, None, None));
+    }
+
+    #[test]
     fn redirects_to_other_hosts_and_without_tls_are_refused() {
         assert!(reach().may(true, "production.cloudflare.docker.com", 443));
         assert!(!reach().may(false, "production.cloudflare.docker.com", 80));

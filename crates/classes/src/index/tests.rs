@@ -23,6 +23,9 @@ const PACKAGES: &str = concat!(
 /// [`PACKAGES`], compressed by `xz -6`.
 const XZ: &[u8] = include_bytes!("packages.xz");
 
+/// Ten thousand lines `Tag: none`, and [`PACKAGES`], compressed by `xz -6`: more than the decoder gives at once.
+const LONG_XZ: &[u8] = include_bytes!("long.xz");
+
 fn url(path: &str) -> Url<'_> {
     Url { tls: false, host: "deb.test", port: 80, path }
 }
@@ -100,6 +103,7 @@ fn packages_promise_files_below_the_root_in_any_form() {
         ("Packages", PACKAGES.as_bytes().to_vec()),
         ("Packages.gz", gzip(PACKAGES.as_bytes())),
         ("Packages.xz", XZ.to_vec()),
+        ("Packages.xz", LONG_XZ.to_vec()),
     ] {
         // By its digest, the name does not say the form.
         for path in [format!("{folder}/{name}"), format!("{folder}/by-hash/SHA256/{ONE}")] {
@@ -161,6 +165,72 @@ fn an_index_that_grows_too_much_is_given_up() {
     let bomb = gzip(&vec![b'\n'; 8 << 20]);
     let promises = read(IndexFormat::AptPackages, path, &bomb.chunks(1000).collect::<Vec<_>>());
     assert_eq!((promises.count(), promises.given_up()), (0, 1));
+}
+
+#[test]
+fn an_index_may_grow_by_one_mib_and_a_hundred_times_of_what_was_read() {
+    let path = "/debian/dists/sid/main/binary-amd64/Packages.gz";
+    let given_up = |more: usize| {
+        let bytes = gzip(&vec![b'x'; (1 << 20) + more]);
+        // So that it may grow by some hundred kB more.
+        assert!((1000..10_000).contains(&bytes.len()), "{}", bytes.len());
+        read(IndexFormat::AptPackages, path, &[&bytes]).given_up()
+    };
+    assert_eq!((given_up(50_000), given_up(4 << 20)), (0, 1));
+}
+
+#[test]
+fn an_index_has_room_for_its_last_byte_and_no_more() {
+    let list = url("/debian/dists/sid/main/Packages");
+    let fits = |room| {
+        let mut reader = IndexReader::new(IndexFormat::AptPackages, list).unwrap();
+        let sink = reader.form.sink().unwrap();
+        assert_eq!(sink.room, 512 * 1024 * 1024);
+        sink.room = room;
+        sink.write_all(PACKAGES.as_bytes()).is_ok()
+    };
+    let size = PACKAGES.len() as u64;
+    assert!(fits(size) && !fits(size - 1));
+}
+
+#[test]
+fn a_reader_without_a_decoder_is_small() {
+    let is_small = |format, name: &str, bytes: &[u8]| {
+        let path = format!("/debian/dists/sid/{name}");
+        let mut reader = IndexReader::new(format, url(&path)).unwrap();
+        reader.feed(bytes, &mut Promises::default());
+        reader.is_small()
+    };
+    let packages = IndexFormat::AptPackages;
+    assert!(is_small(IndexFormat::AptRelease, "InRelease", b""));
+    assert!(!is_small(packages, "Packages", b""), "its form is not known");
+    assert!(is_small(packages, "Packages", b"Package: a"));
+    assert!(!is_small(packages, "Packages", &gzip(b"")));
+    assert!(!is_small(packages, "Packages.xz", XZ));
+    assert!(is_small(packages, "Packages.xz", b"no archive at all"), "it was given up");
+}
+
+#[test]
+fn a_line_has_four_kib_at_most() {
+    let is_read = |length: usize, cut: usize| {
+        let field = format!("{:<length$}\n", format!("SHA256: {ONE}"));
+        let (begin, end) = field.as_bytes().split_at(cut);
+        let list = "/debian/dists/sid/main/Packages";
+        read(IndexFormat::AptPackages, list, &[b"Filename: a\n", begin, end]).count() == 1
+    };
+    for cut in [0, 1, 100, 4096] {
+        assert!(is_read(4096, cut) && !is_read(4097, cut), "{cut}");
+    }
+}
+
+#[test]
+fn paths_that_are_not_clear_are_not_promised() {
+    for path in ["../a.deb", "a//b.deb", "a.deb?x", "a\\b.deb", "/a.deb"] {
+        let text = format!("Filename: {path}\nSHA256: {ONE}\n\n");
+        let promises =
+            read(IndexFormat::AptPackages, "/debian/dists/sid/main/Packages", &[text.as_bytes()]);
+        assert_eq!(promises.count(), 0, "{path}");
+    }
 }
 
 proptest! {

@@ -107,6 +107,17 @@ fn registries_are_named_by_query_or_by_the_names_first_part() {
             "https://registry-1.docker.io/v2/library/alpine/manifests/latest",
         ),
         ("/v2/docker.io/a/b/tags/list?n=5", "https://registry-1.docker.io/v2/a/b/tags/list?n=5"),
+        (
+            "/v2/alpine/tags/list?ns=&&n=5",
+            "https://registry-1.docker.io/v2/library/alpine/tags/list?n=5",
+        ),
+        (
+            "/v2/index.docker.io/alpine/blobs/x",
+            "https://registry-1.docker.io/v2/library/alpine/blobs/x",
+        ),
+        // Docker's registry alone has a library.
+        ("/v2/alpine/manifests/1?ns=ghcr.io", "https://ghcr.io/v2/alpine/manifests/1"),
+        ("/v2/127.0.0.1:5000/alpine/manifests/1", "https://127.0.0.1:5000/v2/alpine/manifests/1"),
         ("/v2/a/b/manifests/1?ns=ghcr.io", "https://ghcr.io/v2/a/b/manifests/1"),
         ("/v2/quay.io/a/b/manifests/1", "https://quay.io/v2/a/b/manifests/1"),
         (
@@ -151,8 +162,10 @@ fn digests_in_paths_are_expected() {
         let known = mapped.digest.or(judged(&mapped.url).digest());
         assert_eq!((mapped.url, known), (url, digest), "{path}");
     }
-    let beside = format!("/pypi/-/{HEX}/files.pythonhosted.org/packages/a/b.whl.metadata");
-    assert_eq!(mapped(&beside).digest, None);
+    for end in ["metadata", "asc"] {
+        let beside = format!("/pypi/-/{HEX}/files.pythonhosted.org/packages/a/b.whl.{end}");
+        assert_eq!(mapped(&beside).digest, None, "{end}");
+    }
 }
 
 #[test]
@@ -161,7 +174,9 @@ fn only_indexes_are_rewritten() {
     assert_eq!(rewrite("/pypi/simple/"), Some(Rewrite::Pypi));
     assert_eq!(rewrite("/pypi/simple/requests/"), Some(Rewrite::Pypi));
     assert_eq!(rewrite("/pypi/simple/requests"), Some(Rewrite::Pypi));
+    assert_eq!(rewrite("/pypi/simple/requests/?format=json"), Some(Rewrite::Pypi));
     assert_eq!(rewrite("/pypi/simple/requests/a.whl"), None);
+    assert_eq!(rewrite("/pypi/pypi/requests/json"), None);
     assert_eq!(rewrite("/npm/left-pad"), Some(Rewrite::Npm));
     assert_eq!(rewrite("/npm/@types%2fnode"), Some(Rewrite::Npm));
     assert_eq!(rewrite("/npm/left-pad/1.3.0"), Some(Rewrite::Npm));
@@ -215,9 +230,12 @@ fn uploads_and_logins_are_refused() {
         "/npm/-/whoami",
         "/pypi/legacy/",
         "/cargo/api/v1/crates/new",
+        "/cargo/me",
     ] {
         assert_eq!(refused("GET", path).status, 403, "{path}");
     }
+    assert_eq!(map(&reach(), "HEAD", "/npm/left-pad"), map(&reach(), "GET", "/npm/left-pad"));
+    assert!(map(&reach(), "HEAD", "/npm/left-pad").is_ok());
 }
 
 #[test]
@@ -229,6 +247,24 @@ fn an_upstream_can_be_another_one() {
     assert_eq!(mapped.url, "https://127.0.0.1:8443/root/simple/x/");
     let file = Url { tls: true, host: "127.0.0.1", port: 8443, path: "/packages/x.whl" };
     assert_eq!(reach.classes.name(reach.classes.judge(file).class), "pypi");
+}
+
+#[test]
+fn each_class_has_its_own_path() {
+    for (class, path) in [
+        ("apt", "/apt/HOST/"),
+        ("pypi", "/pypi/simple/"),
+        ("npm", "/npm/"),
+        ("cargo", "/cargo/"),
+        ("go", "/go/"),
+        ("maven", "/maven/"),
+        ("oci", "/v2/"),
+        ("openwrt", "/openwrt/"),
+        ("alpine", "/alpine/"),
+        ("updates", "/files/HOST/"),
+    ] {
+        assert_eq!(entry(class), path);
+    }
 }
 
 #[test]

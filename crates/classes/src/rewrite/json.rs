@@ -191,10 +191,8 @@ impl Scanner {
         if fits < bytes.len() {
             self.end(target, out);
             out.extend_from_slice(&bytes[fits..]);
-            // Its end may already have been read.
-            if self.depth > depth {
-                self.object = Object::Passed(depth);
-            }
+            // If its end was read, `feed` calls `end` next.
+            self.object = Object::Passed(depth);
         }
     }
 

@@ -65,6 +65,23 @@ fn html_links_are_written_in_many_ways() {
             format!("<a title='>' href=\"{}\">", to("/a?b&amp;c")),
         ),
         (
+            "<a download / title=\"=x\"href = \"https://files.pythonhosted.org/a\" href=/b>".into(),
+            format!("<a download / title=\"=x\"href = \"{}\" href=/b>", to("/a")),
+        ),
+        (
+            "<a title=\"'\" href='//files.pythonhosted.org/a'><a href=//files.pythonhosted.org/b>"
+                .into(),
+            format!("<a title=\"'\" href='{}'><a href={}>", to("/a"), to("/b")),
+        ),
+        (
+            format!("<a href=https://files.pythonhosted.org/a#sha256={HEX} class=x>"),
+            format!("<a href={BASE}/pypi/-/{HEX}/files.pythonhosted.org/a#sha256={HEX} class=x>"),
+        ),
+        (
+            format!("<a href=https://files.pythonhosted.org/a#sha512={}>", sha512()),
+            format!("<a href={BASE}/pypi/-/{0}/files.pythonhosted.org/a#sha512={0}>", sha512()),
+        ),
+        (
             "<<a href=\"http://FILES.pythonhosted.org/a\"/>".into(),
             format!("<<a href=\"{}\"/>", to("/a")),
         ),
@@ -76,6 +93,9 @@ fn html_links_are_written_in_many_ways() {
         assert_eq!(whole(Rewrite::Pypi, &text), expected);
     }
     for same in [
+        "<a href=\"/\">",
+        "<a href=\"ftp://files.pythonhosted.org/a\">",
+        "<a href=\"\" href=\"//files.pythonhosted.org/a\">",
         "<a href=\"https://evil.test/a\">",
         "<a href=\"http://files.pythonhosted.org:80/a\">",
         "<a href=\"a.whl\">",
@@ -131,6 +151,74 @@ fn tarballs_get_the_digest_that_precedes_or_follows() {
 }
 
 #[test]
+fn only_links_at_their_place_are_rewritten() {
+    let link = "https://registry.npmjs.org/a";
+    for (rewrite, text) in [
+        (Rewrite::Npm, format!("{{\"x\":[\"dist\",{{\"tarball\":\"{link}\"}}]}}")),
+        (Rewrite::Npm, format!("{{\"distance\":{{\"tarball\":\"{link}\"}}}}")),
+        (Rewrite::Npm, format!("{{\"dist\":{{\"dist\":{{\"tarball\":\"{link}\"}}}}}}")),
+        (Rewrite::Npm, format!("{{\"dist\":{{\"url\":\"{link}\",\"tarball\":[\"{link}\"]}}}}")),
+        (Rewrite::Pypi, "{\"x\":{\"files\":[{\"url\":\"https://pypi.org/a\"}]}}".to_owned()),
+        (Rewrite::Pypi, "{\"filesystem\":[{\"url\":\"https://pypi.org/a\"}]}".to_owned()),
+        (Rewrite::Pypi, "{\"files\":{\"url\":\"https://pypi.org/a\"}}".to_owned()),
+        (Rewrite::Pypi, "{\"files\":[[{\"url\":\"https://pypi.org/a\"}]]}".to_owned()),
+        (Rewrite::Cargo, format!("{{\"x\":{{\"dl\":\"{link}\"}}}}")),
+    ] {
+        assert_eq!(whole(rewrite, &text), text);
+    }
+    let page = |url: &str| {
+        format!(
+            "{{ \"x\":[[]],\"files\" : [{{\"url\":\"{url}\"}},{{\"a\":{{}}}}, {{\"url\":\"{url}\"}}]}}"
+        )
+    };
+    let expected = page(&format!("{BASE}/files/pypi.org/a"));
+    assert_eq!(whole(Rewrite::Pypi, &page("https://pypi.org/a")), expected);
+}
+
+#[test]
+fn a_tag_of_64_kib_is_rewritten_and_no_longer_one() {
+    let link = "https://files.pythonhosted.org/a";
+    let tag = |size: usize, by: &str| {
+        let rest = format!("<a title=\"\" href=\"{link}\">").len();
+        format!("<a title=\"{}\" href=\"{by}\">", "x".repeat(size - rest))
+    };
+    let to = format!("{BASE}/files/files.pythonhosted.org/a");
+    assert_eq!(whole(Rewrite::Pypi, &tag(65_536, link)), tag(65_536, &to));
+    assert_eq!(whole(Rewrite::Pypi, &tag(65_537, link)), tag(65_537, link));
+}
+
+#[test]
+fn of_an_object_64_kib_are_held() {
+    let link = "https://files.pythonhosted.org/a";
+    let page = |size: usize, by: &str| {
+        let file = |url: &str, padding: &str| {
+            format!("{{\"url\":\"{url}\",\"x\":\"{padding}\",\"hashes\":{{\"sha256\":\"{HEX}\"}}}}")
+        };
+        let padding = "x".repeat(size - file(link, "").len());
+        format!("{{\"files\":[{}]}}", file(by, &padding))
+    };
+    let verified = format!("{BASE}/pypi/-/{HEX}/files.pythonhosted.org/a");
+    // All members are there without the object's last brace, but not without the last two.
+    for size in [65_536, 65_537] {
+        assert_eq!(whole(Rewrite::Pypi, &page(size, link)), page(size, &verified));
+    }
+    let plain = format!("{BASE}/files/files.pythonhosted.org/a");
+    assert_eq!(whole(Rewrite::Pypi, &page(65_538, link)), page(65_538, &plain));
+}
+
+#[test]
+fn a_buffer_counts_with_what_it_holds() {
+    for (rewrite, text) in
+        [(Rewrite::Npm, "{\"dist\":{\"x\":\"abcdefgh"), (Rewrite::Pypi, "<a abcdefgh")]
+    {
+        let mut rewriter = rewriter(rewrite);
+        assert_eq!(rewriter.capacity(), 0);
+        rewriter.feed(text.as_bytes(), &mut Vec::new());
+        assert!(rewriter.capacity() >= 10);
+    }
+}
+
+#[test]
 fn a_tarball_without_a_known_digest_is_a_file_of_its_host() {
     let document =
         |tarball: &str| format!("{{\"dist\":{{\"tarball\":\"{tarball}\",\"shasum\":\"00\"}}}}");
@@ -152,6 +240,38 @@ fn a_digest_beyond_what_is_held_is_not_waited_for() {
     assert_eq!(whole(Rewrite::Npm, &text), expected);
     let pieces: Vec<_> = text.as_bytes().chunks(1000).collect();
     assert_eq!(rewritten(Rewrite::Npm, &pieces), expected);
+}
+
+#[test]
+fn the_rest_of_an_object_that_is_too_long_passes_as_it_is() {
+    let link = "https://registry.npmjs.org/x/-/x-1.0.0.tgz";
+    let document = |last: &str| {
+        let (padding, dist) =
+            ("x".repeat(Rewriter::HELD_MAX), format!("{{\"tarball\":\"{link}\"}}"));
+        format!(
+            "{{\"dist\":{{\"x\":\"{padding}\",\"dist\":{dist},\"a\":{{\"dist\":{dist}}}}},\"b\":{{\"dist\":{{\"tarball\":\"{last}\"}}}}}}"
+        )
+    };
+    let expected = document(&format!("{BASE}/files/registry.npmjs.org/x/-/x-1.0.0.tgz"));
+    let text = document(link);
+    assert_eq!(whole(Rewrite::Npm, &text), expected);
+    let pieces: Vec<_> = text.as_bytes().chunks(1000).collect();
+    assert_eq!(rewritten(Rewrite::Npm, &pieces), expected);
+}
+
+#[test]
+fn a_string_ends_at_a_quotation_mark_that_is_not_escaped() {
+    for string in ["\\\"", "\\\\", "\\\\\\\"", "\\/"] {
+        let document =
+            |to: &str| format!("{{\"x\":\"{string}\",\"dist\":{{\"tarball\":\"{to}/x\"}}}}");
+        let (text, expected) = (
+            document("https://registry.npmjs.org"),
+            document(&format!("{BASE}/files/registry.npmjs.org")),
+        );
+        assert_eq!(whole(Rewrite::Npm, &text), expected);
+        let bytes: Vec<_> = text.as_bytes().chunks(1).collect();
+        assert_eq!(rewritten(Rewrite::Npm, &bytes), expected);
+    }
 }
 
 #[test]

@@ -141,6 +141,11 @@ fn a_digest_in_a_path_is_read() {
     ] {
         assert_eq!(verdict(&url).1.kind, Kind::Immutable { digest: expected }, "{url}");
     }
+    // Only where the table says so.
+    let text = "name = \"a\"\nhosts = [\"a.test\"]\n[[immutable]]\npaths = [\"/*\"]";
+    let classes = Classes::default().with("x.toml", text).unwrap();
+    let named = format!("http://a.test/{HEX}");
+    assert_eq!(classes.judge(url(&named)).kind, Kind::Immutable { digest: None });
     let md5 = "http://deb.debian.org/debian/dists/sid/main/by-hash/MD5Sum/d41d8cd98f00b204e9800998ecf8427e";
     assert_eq!(verdict(md5).1.kind, Kind::Immutable { digest: None });
 }
@@ -202,8 +207,12 @@ fn other_paths_prove_nothing() {
     ] {
         assert_eq!(classes.proves(url(other)), None, "{other}");
     }
-    let long = format!("http://mirror.test/{}/dists/sid/InRelease", "a".repeat(Proven::ROOT_MAX));
-    assert_eq!(classes.proves(url(&long)), None);
+    // A root has 256 bytes at most.
+    let proves = |length: usize| {
+        let root = "a".repeat(length - "/".len());
+        classes.proves(url(&format!("http://mirror.test/{root}/dists/sid/InRelease"))).is_some()
+    };
+    assert!(proves(256) && !proves(257));
 }
 
 #[test]
@@ -271,11 +280,121 @@ fn problems_name_file_line_and_what_to_do() {
 }
 
 #[test]
+fn a_misspelt_key_is_near_if_a_third_of_its_letters_is_wrong() {
+    let told = |key: &str| problem(&format!("name = \"a\"\n{key} = 1"));
+    assert!(told("mixxor").ends_with("did you mean `mirror`?"));
+    assert!(told("hxxts").contains(": known here: name, hosts, proof"));
+}
+
+#[test]
+fn names_of_classes_are_short_tokens() {
+    let is_read =
+        |name: &str| Classes::default().with("x.toml", &format!("name = \"{name}\"")).is_ok();
+    assert!(is_read("a") && is_read("7-zip") && is_read(&"a".repeat(32)));
+    for name in ["", "A", "a_b", "a b", "ä", &"a".repeat(33)] {
+        assert!(!is_read(name), "{name}");
+    }
+}
+
+#[test]
+fn times_and_sizes_have_units() {
+    let rule = |line: &str| {
+        let text = format!(
+            "name = \"a\"\nhosts = [\"a.test\"]\n[[changing]]\npaths = [\"/*\"]\nlifetime = {line}"
+        );
+        Classes::default().with("x.toml", &text).map(|it| it.judge(url("https://a.test/b")))
+    };
+    for (text, seconds) in [
+        ("0s", 0),
+        ("5s", 5),
+        ("2m", 120),
+        ("3h", 10_800),
+        ("2d", 172_800),
+        ("49710d", 4_294_944_000),
+    ] {
+        let kind = rule(&format!("\"{text}\"\nstale = \"{text}\"")).unwrap().kind;
+        assert_eq!(kind, Kind::Changing { lifetime: seconds, stale: seconds });
+    }
+    for text in ["", "5", "s", "1w", "-1s", "1.5h", "49711d", "99999999999999999999s"] {
+        assert!(rule(&format!("\"{text}\"\nstale = \"1s\"")).is_err(), "{text}");
+    }
+    for (text, keep) in [
+        ("never", Keep::Never),
+        ("always", Keep::Always),
+        ("7", Keep::UpTo(7)),
+        ("3KiB", Keep::UpTo(3072)),
+        ("16MiB", Keep::UpTo(16_777_216)),
+        ("2GiB", Keep::UpTo(2_147_483_648)),
+    ] {
+        let text = format!("\"1s\"\nstale = \"1s\"\nkeep = \"{text}\"");
+        assert_eq!(rule(&text).unwrap().keep, keep);
+    }
+    for text in ["", "KiB", "1KB", "1 KiB", "17179869184GiB"] {
+        let text = format!("\"1s\"\nstale = \"1s\"\nkeep = \"{text}\"");
+        assert!(rule(&text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn an_upstream_is_a_host_by_tls_with_a_clean_root() {
+    let upstream = |address: &str| {
+        let text = format!("name = \"a\"\n[mirror]\nupstream = \"{address}\"");
+        let classes = Classes::default().with("x.toml", &text).ok()?;
+        let Upstream { host, port, root } = classes.upstream("a").unwrap();
+        Some((host.to_string(), *port, root.to_string()))
+    };
+    let of = |host: &str, port, root: &str| Some((host.to_owned(), port, root.to_owned()));
+    assert_eq!(upstream("https://a.test"), of("a.test", 443, ""));
+    assert_eq!(upstream("https://a.test:8443/"), of("a.test", 8443, ""));
+    assert_eq!(upstream("https://a.test/b/c/"), of("a.test", 443, "/b/c"));
+    for address in [
+        "http://a.test",
+        "https://",
+        "https://*.a.test",
+        "https://A.test",
+        "https://a.test:0",
+        "https://a.test/b?c",
+        "https://a.test/../b",
+        "https://a.test//b",
+    ] {
+        assert_eq!(upstream(address), None, "{address}");
+    }
+}
+
+#[test]
+fn a_class_has_256_hosts_and_256_patterns_in_all_its_lists() {
+    let list = |count: usize, item: &str| {
+        let items: Vec<_> =
+            (0..count).map(|it| format!("\"{}\"", item.replace('#', &it.to_string()))).collect();
+        format!("[{}]", items.join(","))
+    };
+    let hosts = |count| {
+        let (hosts, one) = (list(count, "h#.test"), list(1, "x#.test"));
+        format!("name = \"a\"\nhosts = {hosts}\nredirects = {one}\n[mirror]\nplain = {one}")
+    };
+    let paths = |count| {
+        let (paths, except, proof) = (list(count, "/#"), list(1, "/x#"), list(1, "**/y#"));
+        format!("name = \"a\"\nproof = {proof}\n[[immutable]]\npaths = {paths}\nexcept = {except}")
+    };
+    for text in [hosts(254), paths(254)] {
+        assert!(Classes::default().with("x.toml", &text).is_ok());
+    }
+    for text in [hosts(255), paths(255)] {
+        assert_eq!(problem(&text), "x.toml:1: class `a` has more than 256 hosts, or patterns");
+    }
+    // One more by another table of this name.
+    let classes = Classes::default().with("x.toml", &hosts(254)).unwrap();
+    let more = classes.with("y.toml", "name = \"a\"\nhosts = [\"y.test\"]").unwrap_err();
+    assert_eq!(more.to_string(), "y.toml: class `a` has more than 256 hosts, or patterns");
+}
+
+#[test]
 fn tables_have_limits() {
     let hosts: Vec<_> = (0..257).map(|it| format!("\"h{it}.test\"")).collect();
     let many = problem(&format!("name = \"a\"\nhosts = [{}]", hosts.join(",")));
     assert_eq!(many, "x.toml:1: class `a` has more than 256 hosts, or patterns");
     assert_eq!(problem(&" ".repeat(65_537)), "x.toml: longer than 64 KiB");
+    assert!(problem(&" ".repeat(65_536)).contains("missing field `name`"));
     let mut classes = Classes::default();
     for number in 0..Classes::MAX {
         classes = classes.with("x.toml", &format!("name = \"c{number}\"")).unwrap();
