@@ -44,10 +44,6 @@ impl<'a> Reader<'a> {
         Self(bytes)
     }
 
-    pub fn left(&self) -> usize {
-        self.0.len()
-    }
-
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

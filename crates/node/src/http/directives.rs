@@ -183,4 +183,50 @@ mod tests {
         headers.insert(header::CACHE_CONTROL, "max-age=1".parse().unwrap());
         assert!(!CacheControl::of_request(&headers).no_cache);
     }
+
+    /// RFC 9111 §5.2.1 and §5.2.2, RFC 5861.
+    #[test]
+    fn each_directive_has_its_own_meaning() {
+        let none = CacheControl::default();
+        for (line, expected) in [
+            ("no-store", CacheControl { no_store: true, ..none.clone() }),
+            ("no-cache", CacheControl { no_cache: true, ..none.clone() }),
+            ("private", CacheControl { private: true, ..none.clone() }),
+            ("public", CacheControl { public: true, ..none.clone() }),
+            ("must-revalidate", CacheControl { must_revalidate: true, ..none.clone() }),
+            ("proxy-revalidate", CacheControl { proxy_revalidate: true, ..none.clone() }),
+            ("must-understand", CacheControl { must_understand: true, ..none.clone() }),
+            ("only-if-cached", CacheControl { only_if_cached: true, ..none.clone() }),
+            ("max-age=7", CacheControl { max_age: Some(7), ..none.clone() }),
+            ("s-maxage=7", CacheControl { s_maxage: Some(7), ..none.clone() }),
+            ("min-fresh=7", CacheControl { min_fresh: Some(7), ..none.clone() }),
+            ("max-stale=7", CacheControl { max_stale: Some(7), ..none.clone() }),
+            ("max-stale", CacheControl { max_stale: Some(u64::MAX), ..none.clone() }),
+            (
+                "stale-while-revalidate=7",
+                CacheControl { stale_while_revalidate: Some(7), ..none.clone() },
+            ),
+            ("stale-if-error=7", CacheControl { stale_if_error: Some(7), ..none.clone() }),
+            ("immutable, no-transform, max-stale=x, min-fresh=x", none.clone()),
+        ] {
+            assert_eq!(parse(&[line]), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_value_may_hold_commas_and_escaped_quotes() {
+        let parsed = parse(&["a=\"b, \\\", no-store\", public", "c=\"no-cache", "\"private\""]);
+        assert!(parsed.public && !parsed.no_store && !parsed.no_cache && !parsed.private);
+        // A backslash outside quotes escapes nothing.
+        assert!(parse(&["a\\\"b\", no-store"]).no_store);
+    }
+
+    /// RFC 9111 §1.2.2.
+    #[test]
+    fn a_span_is_at_most_two_to_the_power_of_31() {
+        assert_eq!(span("2147483647"), Some(2_147_483_647));
+        for text in ["2147483648", "2147483649", "99999999999999999999"] {
+            assert_eq!(span(text), Some(2_147_483_648));
+        }
+    }
 }

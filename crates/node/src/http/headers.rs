@@ -218,4 +218,64 @@ mod tests {
         assert!(!wants_upgrade(&record(&[("upgrade", "websocket")]).headers));
         assert!(!wants_upgrade(&record(&[("connection", "Upgrade"), ("upgrade", "h2c")]).headers));
     }
+
+    /// RFC 9110 §7.6.1; a record has its length elsewhere.
+    #[test]
+    fn a_record_has_neither_fields_of_one_hop_nor_a_length() {
+        let is = |name| is_end_to_end(&record(&[("etag", "x"), (name, "x")]).headers);
+        for name in [
+            "connection",
+            "keep-alive",
+            "proxy-connection",
+            "proxy-authenticate",
+            "proxy-authorization",
+            "te",
+            "trailer",
+            "transfer-encoding",
+            "upgrade",
+            "content-length",
+        ] {
+            assert!(!is(name), "{name}");
+        }
+        assert!(is("content-type"));
+    }
+
+    #[test]
+    fn a_message_keeps_what_frames_and_directs_it_whatever_connection_names() {
+        let fields = [("content-length", "3"), ("host", "a"), ("cache-control", "no-store")];
+        let names = ("connection", "content-length, host, cache-control");
+        let mut headers = record(&[fields[0], fields[1], fields[2], names]).headers;
+        strip_hop_by_hop(&mut headers);
+        assert_eq!(headers, record(&fields).headers);
+    }
+
+    #[test]
+    fn a_length_is_a_number() {
+        let of = |text| content_length(&record(&[("content-length", text)]).headers);
+        assert_eq!((of("0"), of("1234"), of("x")), (Some(0), Some(1234), None));
+        assert_eq!(content_length(&HeaderMap::new()), None);
+    }
+
+    /// RFC 9112 §6.3.
+    #[test]
+    fn heads_interim_responses_204_and_304_have_no_body() {
+        let without = |method, status| bodiless(&method, StatusCode::from_u16(status).unwrap());
+        assert!([100, 199, 204, 304].into_iter().all(|it| without(Method::GET, it)));
+        assert!([200, 205, 206, 303, 404].into_iter().all(|it| !without(Method::GET, it)));
+        assert!(without(Method::HEAD, 200));
+    }
+
+    /// RFC 9211 §2: the member of the cache that is nearest to the client is last.
+    #[test]
+    fn our_status_follows_those_of_caches_upstream() {
+        let mut headers = HeaderMap::new();
+        for line in ["", "a\nb"] {
+            add_upstream(&mut headers, line);
+        }
+        assert!(headers.is_empty());
+        add_upstream(&mut headers, "far; hit, near; fwd=miss");
+        add_status(&mut headers, "us", "hit; ttl=5");
+        let told: Vec<_> = headers.get_all("cache-status").iter().collect();
+        assert_eq!(told, ["far; hit, near; fwd=miss", "us; hit; ttl=5"]);
+    }
 }

@@ -219,4 +219,19 @@ mod tests {
         assert_eq!(parsed("bytes=99-99"), one(99..100));
         assert_eq!(parsed("bytes=100-100"), Ranges::Unsatisfiable);
     }
+
+    #[test]
+    fn two_fields_ask_for_nothing_that_is_understood() {
+        let twice = record(&[("range", "bytes=0-1"), ("range", "bytes=0-1")]).headers;
+        assert_eq!((parse(&twice, 100), only_range(&twice)), (Ranges::Whole, None));
+        assert_eq!(only_range(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn of_no_content_no_range_is_satisfiable() {
+        let of = |text| parse(&record(&[("range", text)]).headers, 0);
+        for text in ["bytes=0-", "bytes=0-0", "bytes=-1"] {
+            assert_eq!(of(text), Ranges::Unsatisfiable, "{text}");
+        }
+    }
 }

@@ -228,11 +228,8 @@ impl Record {
     }
 
     fn decode_offsets(from: &mut Reader<'_>, length: u64) -> Option<Vec<u64>> {
-        let count = from.u32()? as usize;
-        if count > from.left() / 8 {
-            return None;
-        }
-        let offsets: Vec<u64> = (0..count).map(|_| from.u64()).collect::<Option<_>>()?;
+        // It grows as they are read: the number alone allocates nothing.
+        let offsets: Vec<u64> = (0..from.u32()?).map(|_| from.u64()).collect::<Option<_>>()?;
         let rising = offsets.windows(2).all(|pair| pair[0] < pair[1]);
         let starts = offsets.first() == Some(&0) && offsets.last().is_some_and(|at| *at <= length);
         (rising && starts).then_some(offsets)
@@ -285,6 +282,77 @@ pub(crate) mod tests {
         row.put(Rc::new(varied));
         assert_eq!(row.records.len(), 2);
         assert_eq!(Row::decode(&row.encode()), Some(row));
+    }
+
+    #[test]
+    fn each_flag_reads_back_alone() {
+        let plain = Record { clocked: false, ..record(&[]) };
+        let signature =
+            RecordSignature { signer: PublicKey([3; 32]), signature: Signature([4; 64]) };
+        for changed in [
+            Record { clocked: true, ..plain.clone() },
+            Record { invalid: true, ..plain.clone() },
+            Record { carried: 1, ..plain.clone() },
+            Record { carried: 77, ..plain.clone() },
+            Record { record_signature: Some(signature), ..plain.clone() },
+            plain,
+        ] {
+            let row = Row { uri: String::new(), records: vec![Rc::new(changed)] };
+            assert_eq!(Row::decode(&row.encode()), Some(row));
+        }
+    }
+
+    #[test]
+    fn a_row_of_another_version_or_with_more_behind_it_is_not_read() {
+        let row = Row { uri: "http://a/".into(), records: vec![Rc::new(record(&[]))] };
+        let bytes = row.encode();
+        assert_eq!(Row::decode(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(Row::decode(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(Row::decode(&[&[bytes[0] + 1], &bytes[1..]].concat()), None);
+        // Many offsets, of which none follows.
+        let mut endless = bytes;
+        let count = endless.len() - 8 - 4;
+        endless[count..count + 4].fill(0xff);
+        assert_eq!(Row::decode(&endless), None);
+    }
+
+    #[test]
+    fn a_row_weighs_at_least_what_it_holds_and_more_for_each_thing() {
+        let weight = |uri: &str, records: Vec<Record>| {
+            Row { uri: uri.to_owned(), records: records.into_iter().map(Rc::new).collect() }
+                .weight()
+        };
+        let plain = || record(&[]);
+        let empty = weight("", vec![]);
+        assert!((size_of::<Row>()..1000).contains(&empty));
+        assert_eq!(weight("http://a.test/", vec![]), empty + 14);
+        let one = weight("", vec![plain()]) - empty;
+        assert!((size_of::<Record>()..1000).contains(&one), "{one}");
+        assert_eq!(weight("", vec![plain(), plain()]), empty + 2 * one);
+        let more = |record: Record| weight("", vec![record]) - empty - one;
+        let short = more(record(&[("x-name", "v")]));
+        assert_eq!(more(record(&[("x-longer-name", "v")])), short + 7);
+        assert_eq!(more(record(&[("x-name", "value")])), short + 4);
+        assert_eq!(more(record(&[("x-name", "v"), ("x-other-name", "v")])), 2 * short + 6);
+        let selecting = vec![(header::ACCEPT, None); 3];
+        let held = size_of_val(&selecting[..]);
+        assert!((held..2 * held).contains(&more(Record { selecting, ..plain() })));
+        assert_eq!(more(Record { offsets: vec![0, 1, 2, 3, 4], ..plain() }), 4 * size_of::<u64>());
+    }
+
+    #[test]
+    fn an_age_and_what_is_left_of_a_lifetime_are_told() {
+        let record = record(&[("cache-control", "max-age=60"), ("age", "5")]);
+        assert_eq!(record.age_and_freshness(Date::from_unix(1010)), (15, 45));
+        assert_eq!(record.age_and_freshness(Date::from_unix(1100)), (105, -45));
+    }
+
+    #[test]
+    fn a_record_is_selected_by_its_own_request() {
+        let varied =
+            Record { selecting: vec![(header::ACCEPT, Some(b"a".to_vec()))], ..record(&[]) };
+        let asks = |value| varied.is_selected_by(&record(&[("accept", value)]).headers);
+        assert!(asks("a") && !asks("b"));
     }
 
     #[test]

@@ -317,4 +317,45 @@ mod tests {
         };
         assert_eq!((names(16), names(17)), (Some(16), None));
     }
+
+    #[test]
+    fn only_final_answers_to_get_are_stored() {
+        for status in [100, 101, 199, 206, 304] {
+            assert_eq!(judged(&[], status, &[FRESH]), Err(NotStored::Status), "{status}");
+        }
+        let headers = record(&[FRESH]).headers;
+        for method in [Method::HEAD, Method::POST, Method::OPTIONS] {
+            let asked =
+                Asked { method: &method, headers: &HeaderMap::new(), kind: Kind::Undecided };
+            let judged = judge(&asked, StatusCode::OK, &headers, Date::from_unix(1000));
+            assert_eq!(judged, Err(NotStored::Method), "{method}");
+        }
+        // RFC 9111 §5.2.2.3: statuses whose meaning for caches we know.
+        let understood = ("cache-control", "must-understand, no-store, max-age=5");
+        for status in [200, 204, 301, 302, 303, 307, 308, 404, 410] {
+            assert_eq!(judged(&[], status, &[understood]), Ok(()), "{status}");
+        }
+        for status in [201, 305, 306, 400, 500] {
+            assert_eq!(judged(&[], status, &[understood]), Err(NotStored::Status), "{status}");
+        }
+    }
+
+    #[test]
+    fn what_is_selected_by_credentials_is_not_stored() {
+        let public = ("cache-control", "public, max-age=60");
+        let varies = ("vary", "accept, Authorization");
+        for request in [&[][..], &[("authorization", "x")]] {
+            assert_eq!(judged(request, 200, &[public, varies]), Err(NotStored::Authorization));
+        }
+        assert_eq!(judged(&[("authorization", "x")], 200, &[public, ("vary", "accept")]), Ok(()));
+    }
+
+    #[test]
+    fn a_status_without_guessed_lifetime_is_stored_if_it_is_public_or_has_one() {
+        let tag = ("etag", "x");
+        assert_eq!(judged(&[], 599, &[tag, ("cache-control", "public")]), Ok(()));
+        assert_eq!(judged(&[], 599, &[tag, ("cache-control", "max-age=0")]), Ok(()));
+        assert_eq!(judged(&[], 599, &[("cache-control", "max-age=0")]), Err(NotStored::Unusable));
+        assert_eq!(judged(&[], 599, &[("cache-control", "max-age=1")]), Ok(()));
+    }
 }

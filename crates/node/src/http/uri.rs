@@ -63,10 +63,7 @@ impl Target {
         authority: &Authority,
         path: Option<&PathAndQuery>,
     ) -> Option<Self> {
-        let path = path.map_or("/", |path| match path.as_str() {
-            "" => "/",
-            path => path,
-        });
+        let path = path.map_or("/", PathAndQuery::as_str);
         let host = authority.host().trim_end_matches('.');
         if host.is_empty() || authority.as_str().contains('@') {
             return None;
@@ -262,5 +259,29 @@ mod tests {
     #[test]
     fn user_information_is_refused() {
         assert_eq!(Target::new(Scheme::Http, &"user@host".parse().unwrap(), None), None);
+    }
+
+    #[test]
+    fn a_path_begins_with_a_slash() {
+        let path = |path: Option<&str>| {
+            let path = path.map(|it| it.parse().unwrap());
+            Target::new(Scheme::Http, &"a".parse().unwrap(), path.as_ref())
+                .unwrap()
+                .path()
+                .to_owned()
+        };
+        assert_eq!([path(None), path(Some("/b?c"))], ["/", "/b?c"]);
+        assert_eq!([path(Some("?q")), path(Some("*"))], ["/?q", "*"]);
+        let other = of(Scheme::Https, "a:81", "/b").with_path("c");
+        assert_eq!(other.to_string(), "https://a:81/c");
+        assert_eq!(target("a", "/b").with_path("/c?d").path(), "/c?d");
+    }
+
+    #[test]
+    fn classes_are_asked_for_all_parts() {
+        let target = of(Scheme::Https, "A.test:81", "/b?c");
+        let expected = classes::Url { tls: true, host: "a.test", port: 81, path: "/b?c" };
+        assert_eq!((target.url(), target.host()), (expected, "a.test"));
+        assert_eq!(target.authority(), "a.test:81");
     }
 }

@@ -299,4 +299,109 @@ mod tests {
         assert!(!holds("W/\"a\"") && !holds("\"b\"") && !holds("Thu, 01 Jan 1970 00:10:01 GMT"));
         assert!(range_holds(&HeaderMap::new(), &ours));
     }
+
+    #[test]
+    fn a_range_is_asked_for_in_one_version_only() {
+        let asked = |first, last, validator: Option<&'static str>| {
+            let mut request = record(&[
+                ("if-none-match", "x"),
+                ("if-modified-since", "x"),
+                ("if-match", "x"),
+                ("if-unmodified-since", "x"),
+                ("if-range", "x"),
+                ("range", "bytes=0-1"),
+                ("accept", "x"),
+            ]);
+            make_ranged(&mut request.headers, first, last, validator.map(HeaderValue::from_static));
+            request.headers
+        };
+        let expected = [("accept", "x"), ("range", "bytes=5-9"), ("if-range", "\"a\"")];
+        assert_eq!(asked(5, Some(9), Some("\"a\"")), record(&expected).headers);
+        let expected = [("accept", "x"), ("range", "bytes=5-")];
+        assert_eq!(asked(5, None, None), record(&expected).headers);
+    }
+
+    #[test]
+    fn if_range_stays_beside_a_range() {
+        let of = |fields: &[_]| {
+            let mut request = record(fields).headers;
+            make_conditional(&mut request, &record(&[("last-modified", "x")]));
+            request
+        };
+        let (range, condition) = (("range", "bytes=0-1"), ("if-range", "\"a\""));
+        let since = ("if-modified-since", "x");
+        assert_eq!(
+            of(&[range, condition, ("if-match", "y")]),
+            record(&[range, condition, since]).headers
+        );
+        assert_eq!(of(&[condition]), record(&[since]).headers);
+    }
+
+    /// RFC 9110 §6.6.1.
+    #[test]
+    fn a_304_without_date_is_of_when_it_came_if_the_clock_is_right() {
+        let old = record(&[("date", "Thu, 01 Jan 1970 00:00:01 GMT"), ("content-type", "a")]);
+        let (asked, came) = (Date::from_unix(3599), Date::from_unix(3600));
+        let date = |update: &[_], clocked| {
+            let fresh = freshened(&old, &record(update).headers, asked, came, clocked);
+            assert_eq!((fresh.requested, fresh.received, fresh.clocked), (asked, came, clocked));
+            assert_eq!(fresh.headers["content-type"], "a");
+            fresh.headers.get(header::DATE).map(|it| it.to_str().unwrap().to_owned())
+        };
+        assert_eq!(date(&[], true).as_deref(), Some("Thu, 01 Jan 1970 01:00:00 GMT"));
+        assert_eq!(date(&[("content-type", "b")], false), None);
+        let told = ("date", "Thu, 01 Jan 1970 00:30:00 GMT");
+        assert_eq!(date(&[told], true).as_deref(), Some(told.1));
+    }
+
+    #[test]
+    fn only_a_200_is_told_not_to_have_changed() {
+        let asks = record(&[("if-none-match", "*")]).headers;
+        let of = |status| not_modified(&asks, &Record { status, ..record(&[("etag", "x")]) });
+        assert!(of(StatusCode::OK) && !of(StatusCode::NOT_FOUND));
+    }
+
+    /// RFC 9110 §13.1.3: what has no `Last-Modified` changed when it was made at the latest.
+    #[test]
+    fn without_last_modified_the_date_counts_or_when_it_came() {
+        let asks = |second: &'static str, fields: &[_]| {
+            not_modified(&record(&[("if-modified-since", second)]).headers, &record(fields))
+        };
+        // It came at 1000 s, and was made at 900 s.
+        let made = [("date", "Thu, 01 Jan 1970 00:15:00 GMT")];
+        assert!(asks("Thu, 01 Jan 1970 00:15:00 GMT", &made));
+        assert!(!asks("Thu, 01 Jan 1970 00:14:59 GMT", &made));
+        assert!(asks("Thu, 01 Jan 1970 00:16:40 GMT", &[]));
+        assert!(!asks("Thu, 01 Jan 1970 00:16:39 GMT", &[]));
+    }
+
+    #[test]
+    fn a_minute_makes_a_date_strong() {
+        let strong = |date| {
+            let fields = [("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("date", date)];
+            strong_validator(&record(&fields).headers).is_some()
+        };
+        assert!(
+            strong("Sun, 06 Nov 1994 08:50:37 GMT") && !strong("Sun, 06 Nov 1994 08:50:36 GMT")
+        );
+    }
+
+    #[test]
+    fn tags_in_a_list_are_divided_by_commas_outside_of_quotes() {
+        let lists = |list: &'static str, ours| {
+            let fields = record(&[("etag", ours)]);
+            not_modified(&record(&[("if-none-match", list)]).headers, &fields)
+        };
+        for list in
+            ["\"a\"", " \"x,\" , W/\"a\"", ",,\"a\"", "x, \"a\"", "\"\",\"a\" ,", "\"x\"y, \"a\""]
+        {
+            assert!(lists(list, "\"a\"") && lists(list, "W/\"a\""), "{list}");
+        }
+        for list in ["", "\"x\"", "\"x,\"a\"\"", "a", "\"a", "\"aa\"", "w/\"a\"", "**"] {
+            assert!(!lists(list, "\"a\""), "{list}");
+        }
+        let untagged = record(&[]);
+        let asks = |list| not_modified(&record(&[("if-none-match", list)]).headers, &untagged);
+        assert!(asks("*") && !asks("\"a\""));
+    }
 }

@@ -247,3 +247,143 @@ fn a_method_has_less_than_32_letters() {
     assert_eq!(looks(&"A".repeat(32)), Some(false));
     assert_eq!(looks(" "), Some(false));
 }
+
+#[test]
+fn content_need_not_be_shown() {
+    let body = |screen: &mut Screen, head: &str| {
+        let head = head.replace('\n', "\r\n");
+        assert_eq!(screen.judge(head.as_bytes()), Verdict::Pass(head.len()));
+        (screen.unseen(), screen.is_between())
+    };
+    let mut requests = Screen::requests();
+    assert_eq!((requests.unseen(), requests.is_between()), (0, true));
+    let put = "PUT / HTTP/1.1\nHost: a\n";
+    assert_eq!(body(&mut requests, &format!("{put}Content-Length: 9\n\n")), (9, false));
+    requests.skip(4);
+    assert_eq!((requests.unseen(), requests.is_between()), (5, false));
+    assert_eq!(requests.judge(b"abPUT"), Verdict::Pass(5));
+    assert_eq!((requests.unseen(), requests.is_between()), (0, true));
+    assert_eq!(body(&mut requests, &format!("{put}Content-Length: 9\n\n")), (9, false));
+    requests.skip(9);
+    assert_eq!((requests.unseen(), requests.is_between()), (0, true));
+    assert_eq!(body(&mut requests, &format!("{put}Transfer-Encoding: chunked\n\n")), (0, false));
+    assert_eq!(body(&mut requests, "a\n"), (10, false));
+    requests.skip(4);
+    assert_eq!(requests.judge(b"ab"), Verdict::Pass(2));
+    assert_eq!(requests.unseen(), 4);
+    requests.skip(4);
+    // The line after a chunk is shown.
+    assert_eq!((requests.unseen(), requests.is_between()), (0, false));
+    assert_eq!(requests.judge(b"x"), Verdict::Refuse(Refusal::Chunk));
+    let mut responses = Screen::responses();
+    assert_eq!(body(&mut responses, "HTTP/1.1 200 OK\n\n"), (u64::MAX, false));
+    responses.skip(7);
+    assert_eq!(responses.unseen(), u64::MAX);
+    assert_eq!(responses.judge(b"\0"), Verdict::Pass(1));
+}
+
+#[test]
+fn a_refusal_has_a_status_and_a_reason() {
+    // RFC 6585 §5.
+    assert_eq!(Refusal::TooLarge.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    for refusal in [Refusal::StartLine, Refusal::Host, Refusal::ContentLength, Refusal::Chunk] {
+        assert_eq!(refusal.status(), StatusCode::BAD_REQUEST);
+    }
+    assert_eq!(Refusal::Host.to_string(), "there must be exactly one Host");
+}
+
+#[test]
+fn nothing_is_judged_before_it_is_there() {
+    for mut screen in [Screen::requests(), Screen::responses()] {
+        assert_eq!(screen.judge(b""), Verdict::More);
+        assert_eq!(screen.judge(b"\r\n\nGET"), Verdict::Pass(3));
+        assert_eq!(screen.judge(b"GET"), Verdict::More);
+        assert_eq!(screen.judge(b"GET \0"), Verdict::Refuse(Refusal::Control), "at once");
+    }
+}
+
+/// RFC 9112 §3 and §4.
+#[test]
+fn a_first_line_has_three_parts() {
+    let is_refused =
+        |line: &str| refused(&format!("{line}\nHost: a\n\n")) == Some(Refusal::StartLine);
+    for line in [
+        " / HTTP/1.1",
+        "GET / x HTTP/1.1",
+        "GET / HTTP/1.1 ",
+        "GET /\u{7f} HTTP/1.1",
+        "GET /\u{1} HTTP/1.1",
+        "GET / HTTP/1.2",
+        "GET / http/1.1",
+        "GET /",
+    ] {
+        assert!(is_refused(line), "{line:?}");
+    }
+    for line in ["GET / HTTP/1.0", "M-SEARCH * HTTP/1.1", "GET /\u{fc}~! HTTP/1.1"] {
+        assert!(!is_refused(line), "{line:?}");
+    }
+    for line in ["HTTP/1.2 200 x", "HTTP/1.1200 x", "HTTP/1.1 20", "HTTP/2 200", "http/1.1 200"] {
+        assert_eq!(refused_response(&format!("{line}\n\n")), Some(Refusal::StartLine), "{line}");
+    }
+}
+
+#[test]
+fn a_field_has_a_token_for_its_name_and_text_for_its_value() {
+    let of = |field: &[u8]| {
+        let head = [b"GET / HTTP/1.1\r\nHost: a\r\n", field, b"\r\n\r\n"].concat();
+        screen(Screen::requests(), &head, usize::MAX).1
+    };
+    for field in [&b"x:"[..], b"!#$%&'*+-.^_`|~09azAZ: \t b\tc \xfc ~", b"x:y:z"] {
+        assert_eq!(of(field), None, "{field:?}");
+    }
+    for field in [&b"x\x7f: y"[..], b"x: \x7f", b"x: \x1f", b"x\xfc: y", b"x(: y", b"x\t: y"] {
+        assert_eq!(of(field), Some(Refusal::FieldLine), "{field:?}");
+    }
+}
+
+#[test]
+fn a_request_has_one_host_unless_it_is_of_http_1_0() {
+    assert_eq!(refused("GET / HTTP/1.0\n\n"), None);
+    assert_eq!(refused("GET / HTTP/1.0\nHost: a\n\n"), None);
+    assert_eq!(refused("GET / HTTP/1.0\nHost: a\nHost: a\n\n"), Some(Refusal::Host));
+    assert_eq!(refused("CONNECT a:1 HTTP/1.1\n\n"), Some(Refusal::Host));
+    assert_eq!(refused_response("HTTP/1.1 204 x\nHost: a\nHost: b\n\n"), None);
+}
+
+/// RFC 9112 §6.3.
+#[test]
+fn a_message_is_as_long_as_its_fields_say() {
+    let next = "GET / HTTP/1.1\nHost: a\n\n";
+    let head = "PUT / HTTP/1.1\nHost: a\n";
+    for message in [
+        format!("{head}\n"),
+        format!("{head}Content-Length: 0\n\n"),
+        format!("{head}Content-Length: 1\n\n\0"),
+        format!("{head}Transfer-Encoding: chunked\n\n0\n\n"),
+        format!("{head}Transfer-Encoding: chunked\n\n00000000000000a;b\n0123456789\n0\nx: y\n\n"),
+    ] {
+        assert_eq!(refused(&format!("{message}{next}")), None, "{message:?}");
+        assert_eq!(refused(&format!("{message}?\n\n")), Some(Refusal::StartLine), "{message:?}");
+    }
+    // Numbers that fit.
+    assert_eq!(refused(&format!("{head}Content-Length: 9999999999999999999\n\nx")), None);
+    let chunked = format!("{head}Transfer-Encoding: chunked\n\n");
+    assert_eq!(refused(&format!("{chunked}fffffffffffffff\nx")), None);
+    assert_eq!(refused(&format!("{chunked}ffffffffffffffff\nx")), Some(Refusal::Chunk));
+    assert_eq!(refused(&format!("{chunked}0\nx y: z\n")), Some(Refusal::FieldLine));
+}
+
+#[test]
+fn a_response_may_switch_or_come_later() {
+    let old = "HTTP/1.0 200 OK\nTransfer-Encoding: chunked\n\n";
+    assert_eq!(refused_response(old), Some(Refusal::TransferEncoding));
+    assert_eq!(refused_response("HTTP/1.1 101 x\nUpgrade: y\n\n\0?"), None);
+    // A request's `Upgrade` makes way for another protocol, a response's does not by itself.
+    let kept = "HTTP/1.1 200 x\nUpgrade: h2c\nContent-Length: 1\n\nx";
+    assert_eq!(refused_response(&format!("{kept}?\n\n")), Some(Refusal::StartLine));
+    let interim = "HTTP/1.1 103 x\nContent-Length: 5\n\n";
+    assert_eq!(refused_response(&format!("{interim}?\n\n")), Some(Refusal::StartLine));
+    let mut requests = Screen::requests();
+    requests.expect(true);
+    assert_eq!(requests.judge(b"HTTP/1.1 200 x\r\n\r\n"), Verdict::Refuse(Refusal::StartLine));
+}
