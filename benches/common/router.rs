@@ -88,6 +88,7 @@ impl Router {
             behind_uplink: false,
             entrance: Entrance::Explicit,
             expected: None,
+            binding: None,
         };
         self.give(now, Input::Client(ClientInput::Request(id, Box::new(request))));
         self.give(now, Input::Client(ClientInput::Credit(id, 4 << 20)));

@@ -138,19 +138,31 @@ fn engine_settings(config: &Config) -> node::Settings {
 /// Reads the configuration again at each SIGHUP.
 pub struct Reload {
     /// The sources of the settings; the command line still overrides the file.
-    pub given: Given,
+    given: Given,
     /// The current settings.
     pub held: Config,
-    pub driver: Driver,
-    pub observer: Rc<Observer>,
+    driver: Driver,
+    observer: Rc<Observer>,
     pub transparent: Transparent,
     /// Told before and after each reload.
-    pub manager: Rc<ServiceManager>,
+    manager: Rc<ServiceManager>,
     /// The helper has not answered in time, and is asked again.
-    pub is_late: bool,
+    is_late: bool,
 }
 
 impl Reload {
+    /// With the sources of the settings, and the current ones.
+    pub fn new(
+        (given, held): (Given, Config),
+        driver: &Driver,
+        observer: Rc<Observer>,
+        transparent: Transparent,
+        manager: &Rc<ServiceManager>,
+    ) -> Self {
+        let (driver, manager) = (driver.clone(), Rc::clone(manager));
+        Self { given, held, driver, observer, transparent, manager, is_late: false }
+    }
+
     /// Reloads at SIGHUP, and adapts the interception rules to changed routes, and to what the far end reaches; never
     /// returns.
     pub async fn heed(&mut self, mut hangup: Signal, mut egress: Egress) {

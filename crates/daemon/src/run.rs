@@ -140,16 +140,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, ?mirrors, "ready");
 
     let manager = ServiceManager::begin();
-    let (held, told) = (config, Rc::clone(&manager));
-    let mut reload = Reload {
-        given,
-        held,
-        driver: driver.clone(),
-        observer,
-        transparent,
-        manager: told,
-        is_late: false,
-    };
+    let mut reload = Reload::new((given, config), &driver, observer, transparent, &manager);
     tokio::select! {
         () = stop.wait() => {}
         () = reload.heed(hangup, egress) => {}

@@ -215,3 +215,113 @@ impl Units for Kept {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, IoSlice};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use store::File;
+
+    /// Files on a disk that may be full.
+    #[derive(Clone, Debug)]
+    struct Full {
+        inner: Arc<Memory>,
+        is_full: Arc<AtomicBool>,
+    }
+
+    #[derive(Debug)]
+    struct FullFile(Arc<dyn File>, Arc<AtomicBool>);
+
+    fn check(is_full: &AtomicBool) -> io::Result<()> {
+        match is_full.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+
+    impl Full {
+        fn file(&self, inner: Arc<dyn File>) -> Arc<dyn File> {
+            Arc::new(FullFile(inner, self.is_full.clone()))
+        }
+    }
+
+    impl Files for Full {
+        fn names(&self) -> io::Result<Vec<String>> {
+            self.inner.names()
+        }
+        fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
+            check(&self.is_full)?;
+            Ok(self.file(self.inner.create(name)?))
+        }
+        fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
+            Ok(self.file(self.inner.open(name)?))
+        }
+        fn remove(&self, name: &str) -> io::Result<()> {
+            self.inner.remove(name)
+        }
+        fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+            self.inner.rename(from, to)
+        }
+        fn sync_names(&self) -> io::Result<()> {
+            self.inner.sync_names()
+        }
+    }
+
+    impl File for FullFile {
+        fn len(&self) -> io::Result<u64> {
+            self.0.len()
+        }
+        fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+            self.0.read_at(offset, out)
+        }
+        fn write_at(&self, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+            check(&self.1)?;
+            self.0.write_at(offset, parts)
+        }
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.0.set_len(len)
+        }
+        fn sync(&self) -> io::Result<()> {
+            self.0.sync()
+        }
+    }
+
+    fn unit(number: u64) -> (Mark, Bytes) {
+        (Mark::default(), Bytes::copy_from_slice(&number.to_le_bytes().repeat(100)))
+    }
+
+    fn holds(kept: &mut Kept, number: u64) -> bool {
+        let mut units = Vec::new();
+        let is_held = kept.read(Span { first: number, count: 1 }, &mut units);
+        assert!(!is_held || units[0].1 == unit(number).1, "{number} is another");
+        is_held
+    }
+
+    #[test]
+    fn what_comes_while_the_disk_is_full_is_kept_in_memory_and_what_was_there_is_read() {
+        let is_full = Arc::new(AtomicBool::new(false));
+        let files = Arc::new(Full { inner: Arc::new(Memory::new()), is_full: is_full.clone() });
+        let options = HistoryOptions { budget_bytes: 1 << 30, key: None };
+        let (history, reader, _) = History::open(files.clone(), options, [1; 16]).unwrap();
+        let mut kept = Kept { place: Where::Disk(history, reader), files, options };
+        (0..100).for_each(|number| kept.append(&[unit(number)]));
+        is_full.store(true, Ordering::Relaxed);
+        let last = 100 + MEMORY_UNITS as u64 + 50;
+        (100..last).for_each(|number| kept.append(&[unit(number)]));
+        assert_eq!(kept.held(), HistoryState { epoch: [0; 16], first: 150, end: last });
+        assert!(kept.lasting() >= 150 && kept.lasting() < last);
+        let held = [0, 99, 100, 149, 150, last - 1, last].map(|number| holds(&mut kept, number));
+        assert_eq!(held, [true, true, false, false, true, true, false]);
+        // The next connection begins it anew, in memory while the disk is full.
+        kept.reset([2; 16]);
+        assert_eq!(kept.held(), HistoryState { epoch: [2; 16], first: 0, end: 0 });
+        kept.append(&[unit(0)]);
+        assert!(holds(&mut kept, 0) && matches!(kept.place, Where::Memory(..)));
+        is_full.store(false, Ordering::Relaxed);
+        kept.reset([3; 16]);
+        assert_eq!(kept.held(), HistoryState { epoch: [3; 16], first: 0, end: 0 });
+        kept.append(&[unit(0)]);
+        assert!(holds(&mut kept, 0) && matches!(kept.place, Where::Disk(..)));
+    }
+}

@@ -102,19 +102,6 @@ impl UplinkLine {
                 counts.requests, counts.requests_past, counts.requests_broken
             ),
         );
-        if counts.flows_broken_off > 0 {
-            line(
-                "broken off",
-                format!(
-                    "{} here, whose units were lost or whose readers were slow",
-                    counts.flows_broken_off
-                ),
-            );
-        }
-        let unknown = counts.messages_unknown + counts.parts_unknown;
-        if unknown > 0 {
-            line("skipped", format!("{unknown} messages of a later version, or parts of them"));
-        }
         let tcp = counts.tcp_flows + counts.tcp_flows_past;
         if tcp > 0 {
             line(
@@ -128,7 +115,24 @@ impl UplinkLine {
                 ),
             );
         }
+        self.troubles(line);
         page
+    }
+
+    /// What did not go as it should.
+    fn troubles(&self, mut line: impl FnMut(&str, String)) {
+        let counts = &self.counts;
+        let broken = counts.flows_broken_off;
+        if broken > 0 {
+            line(
+                "broken off",
+                format!("{broken} here: their units were lost, or their readers slow"),
+            );
+        }
+        let unknown = counts.messages_unknown + counts.parts_unknown;
+        if unknown > 0 {
+            line("skipped", format!("{unknown} messages of a later version, or parts of them"));
+        }
     }
 }
 

@@ -14,8 +14,13 @@ const UNITS: usize = 512;
 fn transfer(net: &mut Net, count: u64) -> (usize, usize) {
     let (mut broken, mut wrong, mut under_way) = (0, 0, Vec::new());
     for number in 0..count {
-        // Old bodies come again while others push them out of the histories.
-        let seed = if number % 3 == 0 { number } else { number.saturating_sub(number % 701) };
+        // Of three bodies one is new; the others come again when the histories are about to forget them.
+        let age = 100 + 3 * (number % 150);
+        let seed = if number % 3 == 0 {
+            number
+        } else {
+            (number - number % 3).saturating_sub(age / 3 * 3)
+        };
         let path = format!("/{seed}");
         let body = match seed % 2 {
             0 => noise(seed, 20_000 + (seed * 7919 % 60_000) as usize),
@@ -42,7 +47,8 @@ fn transfer(net: &mut Net, count: u64) -> (usize, usize) {
 }
 
 fn check(count: u64) {
-    let mut net = Net::with_histories(Link::FAST, UNITS, UNITS);
+    let far_away = Link { delay: Duration::from_millis(20), ..Link::FAST };
+    let mut net = Net::with_histories(far_away, UNITS, UNITS);
     net.until(|net| net.near.is_up());
     assert_eq!(transfer(&mut net, count), (0, 0));
     let (near, far) = (net.near.report(), net.far.report());
