@@ -355,6 +355,7 @@ mod tests {
             invalid: false,
             carried: 0,
             record_signature: None,
+            verified: None,
             length: 5,
             offsets: vec![0],
         }

@@ -314,6 +314,23 @@ fn what_credentials_bring_is_for_their_owner() {
 }
 
 #[test]
+fn the_host_that_one_client_writes_is_in_no_others_index() {
+    single("the_host_that_one_client_writes_is_in_no_others_index", || {
+        let router = Single::start();
+        let path = "/pypi/simple/hearsay-alpha/";
+        for _ in 0..2 {
+            let lied_to = router.curl(path).field("Host: evil.test:99").run().expect(200);
+            assert!(lied_to.text().contains("\"http://evil.test:99/files/"), "{lied_to:?}");
+            router.hearsay.wait_until_durable();
+            let other = router.get(path).expect(200);
+            assert!(other.is_hit(), "{other:?}");
+            let links = format!("\"{MIRROR}/files/");
+            assert!(other.text().contains(&links) && !other.text().contains("evil"), "{other:?}");
+        }
+    });
+}
+
+#[test]
 #[ignore = "rewrites 200 MB; scripts/test --long runs it"]
 fn an_index_of_200_mb_comes_whole() {
     single("an_index_of_200_mb_comes_whole", || {

@@ -117,6 +117,7 @@ fn of_length(length: u64, headers: &HeaderMap) -> Record {
         invalid: false,
         carried: 0,
         record_signature: None,
+        verified: None,
         length,
         offsets: vec![0],
     }

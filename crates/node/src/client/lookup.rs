@@ -83,6 +83,15 @@ impl Client {
         let found = match http::decide(row, &ask.headers, ask.verdict.kind, now, clock_right) {
             _ if matches!(exchange.state, State::Aliased { .. }) => alias::step(cx, id, row),
             Reuse::Miss(varies) => alias::begin(cx, id, varies),
+            // Another version than the one that is asked for, or one at which nobody has looked: it is not revalidated
+            // either, since an origin's 304 says nothing about the digest of what is stored here.
+            Reuse::Hit(record, _)
+            | Reuse::Revalidate(record)
+            | Reuse::WhileRevalidating(record, _)
+                if !record.may_have(ask.expected) =>
+            {
+                alias::begin(cx, id, false)
+            }
             Reuse::Hit(record, left) => return self.check(cx, id, record, left, None),
             Reuse::Revalidate(record) => return self.miss(cx, id, Some(record), Forward::Stale),
             Reuse::WhileRevalidating(record, left) => {
@@ -207,6 +216,10 @@ impl Client {
         let (now, right) = (cx.date(), cx.clock_right());
         let crowded = cx.chunks.pinned_bytes() > cx.pinned_max();
         let miss = self.misses.get_mut(&fetch_id)?;
+        // Nobody looks at the digest of that response, or at another one.
+        if ask.expected.is_some() && ask.expected != miss.ask.expected {
+            return None;
+        }
         // If the peer that we asked waits for this request itself, waiting for its answer would be
         // a deadlock.
         let asked = cx.pursuits.get(&fetch_id).and_then(Pursuit::peer);

@@ -258,6 +258,8 @@ impl Misses {
         incoming.record_signature =
             Some(RecordSignature { signer: head.signer, signature: head.signature });
         incoming.selecting = selecting(&head.selecting);
+        // The request named the digest, and the router that dialled has looked: it is believed, as of all else.
+        incoming.verified = fetch.ask.expected;
         // The peer sent a variant that this request does not select (RFC 9111 §4.1).
         if !http::selects(&incoming.so_far(), &fetch.ask.headers) {
             values.push_back(Value::Disregard(id));

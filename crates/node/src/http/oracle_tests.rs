@@ -161,6 +161,7 @@ fn record((status, response, first, _): &Heads) -> Record {
         invalid: false,
         carried: 0,
         record_signature: None,
+        verified: None,
         length: 5,
         offsets: vec![0],
     }

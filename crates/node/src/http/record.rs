@@ -7,9 +7,9 @@ use super::bytes::{Reader, Writer};
 use super::directives::CacheControl;
 use super::freshness;
 use classes::Kind;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use std::rc::Rc;
-use wire::{Date, ObjectKey, PublicKey, RecordId, Signature};
+use wire::{Date, Digest, ObjectKey, PublicKey, RecordId, Signature};
 
 /// A complete response to a GET, without its content.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,8 @@ pub struct Record {
     pub carried: u64,
     /// The signature of the router that vouches for the record; `None` if this router fetched it itself.
     pub record_signature: Option<RecordSignature>,
+    /// The digest that the content was found to have, by this router or by the one that dialled; `None`: nobody looked.
+    pub verified: Option<Digest>,
     /// The length of the content, in bytes.
     pub length: u64,
     /// For each segment of the manifest, the offset of its first byte in the content.
@@ -64,6 +66,7 @@ const CLOCKED: u8 = 1;
 const INVALID: u8 = 2;
 const CARRIED: u8 = 4;
 const VOUCHED: u8 = 8;
+const VERIFIED: u8 = 16;
 
 impl Row {
     /// The most variants of one URI that are kept; the oldest is removed first.
@@ -140,6 +143,14 @@ impl Record {
         (age, lifetime as i64 - age as i64)
     }
 
+    /// Whether a request for content with this digest may be given this. What is not the file itself (an error, or a coded
+    /// form of it) has no digest to compare, here as when it arrived.
+    pub fn may_have(&self, digest: Option<Digest>) -> bool {
+        let is_file =
+            self.status == StatusCode::OK && !self.headers.contains_key(header::CONTENT_ENCODING);
+        digest.is_none() || !is_file || self.verified == digest
+    }
+
     /// Writes the request fields that select the record.
     fn encode_selecting(&self, out: &mut Writer) {
         out.u16(self.selecting.len() as u16);
@@ -156,7 +167,8 @@ impl Record {
         let flags = flag(self.clocked, CLOCKED)
             | flag(self.invalid, INVALID)
             | flag(self.carried > 0, CARRIED)
-            | flag(self.record_signature.is_some(), VOUCHED);
+            | flag(self.record_signature.is_some(), VOUCHED)
+            | flag(self.verified.is_some(), VERIFIED);
         out.raw(&self.id.0).u16(self.status.as_u16()).u8(flags);
         out.u64(self.requested.as_unix()).u64(self.received.as_unix()).u64(self.length);
         out.u16(self.headers.len() as u16);
@@ -173,6 +185,9 @@ impl Record {
         }
         if let Some(record_signature) = &self.record_signature {
             out.raw(&record_signature.signer.0).raw(&record_signature.signature.0);
+        }
+        if let Some(digest) = &self.verified {
+            out.text(digest.to_string().as_bytes());
         }
     }
 
@@ -197,6 +212,10 @@ impl Record {
         let carried = if flags & CARRIED != 0 { from.u64()? } else { 0 };
         let vouched = flags & VOUCHED != 0;
         let record_signature = if vouched { Some(RecordSignature::decode(from)?) } else { None };
+        let verified = match flags & VERIFIED {
+            0 => None,
+            _ => Some(std::str::from_utf8(from.text()?).ok()?.parse().ok()?),
+        };
         Some(Self {
             id,
             status,
@@ -208,6 +227,7 @@ impl Record {
             invalid: flags & INVALID != 0,
             carried,
             record_signature,
+            verified,
             length,
             offsets,
         })
@@ -265,6 +285,7 @@ pub(crate) mod tests {
             invalid: false,
             carried: 0,
             record_signature: None,
+            verified: None,
             length: 5,
             offsets: vec![0],
         }

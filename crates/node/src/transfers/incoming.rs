@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use wire::peer::Resume;
-use wire::{ChunkId, Date, Instant, ObjectKey, Oid, RecordId, Signature};
+use wire::{ChunkId, Date, Digest, Instant, ObjectKey, Oid, RecordId, Signature};
 
 /// Units are written in groups: a parent, or this many bytes.
 const GROUP_BYTES: u64 = 256 * 1024;
@@ -55,6 +55,8 @@ pub struct Incoming {
     pub carried: u64,
     /// The signature of the node that vouches for it; `None` if this node does.
     pub record_signature: Option<RecordSignature>,
+    /// The digest that its body was found to have.
+    pub verified: Option<Digest>,
     /// The root that certifies it, if it was requested by name.
     pub root: Option<Rc<Root>>,
     /// Its length in bytes, if announced.
@@ -106,6 +108,7 @@ impl Incoming {
             clocked,
             carried: 0,
             record_signature: None,
+            verified: None,
             root: None,
             announced: None,
             readers: Vec::new(),
@@ -160,6 +163,7 @@ impl Incoming {
         let check = self.cutting().and_then(|cutting| cutting.check.take());
         let Some(check) = check else { return true };
         let digest = check.verified();
+        self.verified = digest;
         if let (Some(digest), Some(index)) = (digest, &mut self.index) {
             index.verified(digest, promises);
         }
@@ -312,6 +316,7 @@ impl Incoming {
             invalid: false,
             carried: self.carried,
             record_signature: self.record_signature.clone(),
+            verified: self.verified,
             length: self.known_bytes(),
             offsets: self.offsets.clone(),
         }

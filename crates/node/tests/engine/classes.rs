@@ -1,6 +1,6 @@
 //! Content classes: what the tables say of a URL decides what is stored, served and verified.
 
-use crate::net::{Call, Net, Options, Page};
+use crate::net::{Call, Net, Options, Pace, Page};
 use classes::{Classes, Reach};
 use node::FetchError;
 use sha2::{Digest as _, Sha256};
@@ -267,6 +267,78 @@ fn an_empty_body_has_a_digest_too() {
     net.origin.put(&url, Page::of(0));
     let id = net.get(&url);
     assert!(net.client(id).is_broken());
+    net.done();
+}
+
+#[test]
+fn a_file_that_was_never_held_against_its_digest_is_no_hit_for_it() {
+    for (by_mirror, fresh) in [(true, true), (false, true), (true, false)] {
+        let (mut net, right) = (net(), Page::of(100_000));
+        let (url, expected) = ("https://a.test/x", digest(&right));
+        let lifetime =
+            |page: Page| if fresh { page.fresh(600) } else { page.with("etag", "\"1\"") };
+        // Without a digest nobody can tell that it is false.
+        net.origin.put(url, lifetime(Page::of(100_000)));
+        let plain = Call::get(url);
+        cache(&mut net, if by_mirror { plain.by_mirror(None) } else { plain });
+        net.origin.put(url, lifetime(right.clone()));
+        let asked = || Call::get(url).by_mirror(Some(expected));
+        assert!(cache(&mut net, asked()).contains("stored"));
+        net.restart(&options(TABLE));
+        if fresh {
+            let id = net.call(asked());
+            net.settle();
+            assert!(net.client(id).cache().starts_with("hit"));
+            assert_eq!(net.client(id).content, right.body);
+            assert!(
+                cache(&mut net, Call::get(url)).starts_with("hit"),
+                "it has replaced the other"
+            );
+        }
+        let other = Call::get(url).by_mirror(Some(digest(&Page::of(100_000))));
+        let id = net.call(other);
+        net.settle();
+        assert!(net.client(id).is_broken(), "neither is it a hit for another digest");
+        net.done();
+    }
+}
+
+#[test]
+fn a_file_under_way_without_a_digest_is_not_joined_for_one() {
+    let (mut net, right) = (net(), Page::of(300_000).fresh(600));
+    let (url, expected) = ("https://a.test/x", digest(&right));
+    net.origin.put(url, Page::of(300_000).fresh(600));
+    let first = net.call(Call::get(url).by_mirror(None).pace(Pace::Slow(4_000)));
+    net.pass_seconds(1);
+    net.origin.put(url, right.clone());
+    let second = net.call(Call::get(url).by_mirror(Some(expected)));
+    net.settle();
+    assert!(net.client(first).is_ok() && net.client(second).is_ok());
+    assert_eq!(net.client(second).content, right.body);
+    net.done();
+}
+
+#[test]
+fn a_package_that_was_published_again_under_its_name_is_fetched_again() {
+    let mut net = net();
+    const INDEX: &str = "http://a.test/debian/dists/s/Packages";
+    let publish = |net: &mut Net, deb: &Page| {
+        let hex = digest(deb).to_string().replace("sha256:", "");
+        let index = format!("Package: x\nFilename: pool/x.deb\nSHA256: {hex}\n\n");
+        net.origin.put(INDEX, Page::new(index.into()));
+        net.origin.put(DEB, deb.clone());
+        cache(net, Call::get(INDEX).with("cache-control", "no-cache"));
+    };
+    let versions = [Page::of(100_000), Page::of(100_000)];
+    for deb in &versions {
+        publish(&mut net, deb);
+        for begins in ["fwd=", "hit"] {
+            let id = net.get(DEB);
+            assert!(net.client(id).cache().starts_with(begins), "{}", net.client(id).cache());
+            assert_eq!(net.client(id).content, deb.body);
+        }
+    }
+    assert_eq!(net.origin.asked(DEB), 2);
     net.done();
 }
 
