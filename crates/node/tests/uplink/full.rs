@@ -24,7 +24,7 @@ fn transfer(net: &mut Net, count: u64) -> (usize, usize) {
         let path = format!("/{seed}");
         let body = match seed % 2 {
             0 => noise(seed, 20_000 + (seed * 7919 % 60_000) as usize),
-            _ => page(seed, 200).into(),
+            _ => page(seed, 200),
         };
         net.origin(&path, body);
         net.grant = if number % 8 == 0 { 1000 } else { u64::MAX / 2 };

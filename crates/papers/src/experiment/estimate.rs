@@ -132,9 +132,28 @@ mod tests {
     fn what_seeds_have_in_common_does_not_widen_a_ratio() {
         let ratio = Estimate::ratio(&[2.0, 20.0, 200.0], &[1.0, 10.0, 100.0]);
         assert_eq!((ratio.mean, ratio.interval()), (2.0, Some([2.0, 2.0])));
-        let ratio = Estimate::ratio(&[1.0, 3.0], &[1.0, 1.0]);
-        assert_eq!(ratio.mean, 2.0);
-        assert!((ratio.interval().unwrap()[1] - 14.706).abs() < 1e-9);
+        // By hand: the deviation of the rests -1 and 1 is sqrt(2), and t(1) = 12.706. A ratio has no unit.
+        for unit in [1.0, 4.0] {
+            let ratio = Estimate::ratio(&[unit, 3.0 * unit], &[unit, unit]);
+            assert_eq!(ratio.mean, 2.0);
+            assert!((ratio.interval().unwrap()[1] - 14.706).abs() < 1e-9);
+        }
+    }
+
+    /// Student's table has rows for 30, 40, 60 and 120.
+    #[test]
+    fn between_two_rows_of_the_table_the_wider_one_counts() {
+        for (freedom, quantiles) in [
+            (30, [2.042, 1.697]),
+            (39, [2.042, 1.697]),
+            (40, [2.021, 1.684]),
+            (59, [2.021, 1.684]),
+            (60, [2.000, 1.671]),
+            (119, [2.000, 1.671]),
+            (120, [1.980, 1.658]),
+        ] {
+            assert_eq!(student(freedom), quantiles, "{freedom}");
+        }
     }
 
     #[test]

@@ -265,7 +265,24 @@ mod tests {
             (0.94, 0.005, Expectation::Similar, Verdict::Fails),
             (80.0, 2.0, Expectation::Figure(100.0), Verdict::Holds),
             (70.0, 2.0, Expectation::Figure(100.0), Verdict::Fails),
+            // On neither side of 1.
+            (1.0, 0.0, Expectation::More, Verdict::Fails),
+            (1.0, 0.0, Expectation::Less, Verdict::Fails),
+            (1.5, 0.5, Expectation::More, Verdict::Leans),
+            (0.5, 0.5, Expectation::Less, Verdict::Leans),
+            (1.1, 0.05, Expectation::Ratio(1.3), Verdict::Holds),
+            (0.9, 0.05, Expectation::Ratio(0.8), Verdict::Holds),
+            (1.2, 0.05, Expectation::Ratio(2.0), Verdict::Fails),
+            (1.0, 0.0, Expectation::Ratio(1.0), Verdict::Holds),
+            // Near, but on the other side of 1.
+            (0.95, 0.01, Expectation::Ratio(1.2), Verdict::Fails),
+            (1.1, 0.01, Expectation::Ratio(0.9), Verdict::Fails),
+            (1.0, 0.0, Expectation::Ratio(1.2), Verdict::Fails),
+            (75.0, 0.0, Expectation::Figure(100.0), Verdict::Holds),
+            (125.0, 0.0, Expectation::Figure(100.0), Verdict::Holds),
+            (125.5, 0.0, Expectation::Figure(100.0), Verdict::Fails),
             (f64::NAN, 0.0, Expectation::More, Verdict::Fails),
+            (f64::INFINITY, 0.0, Expectation::More, Verdict::Fails),
             (70.0, 2.0, Expectation::Nothing, Verdict::None),
         ] {
             assert_eq!(row(mean, half, expected).verdict(), verdict, "{mean} {expected:?}");
@@ -278,15 +295,18 @@ mod tests {
         let with = |standing| Comparison { standing, ..row(1.2, 0.1, Expectation::More) };
         let rows = vec![
             with(Standing::Predicted),
+            with(Standing::Predicted),
+            with(Standing::Set("loss was, by it")),
             with(Standing::Set("loss was, by it")),
             with(Standing::Given("a part of the whole")),
             Comparison { expected: Expectation::Nothing, ..with(Standing::Predicted) },
         ];
         let findings = Findings { rows, ..Findings::default() };
-        assert_eq!((findings.count(Verdict::Holds), findings.predicted()), (1, 1));
-        assert_eq!(findings.set_and_given(), [1, 1]);
+        assert_eq!((findings.count(Verdict::Holds), findings.predicted()), (2, 2));
+        assert_eq!(findings.count(Verdict::Fails), 0);
+        assert_eq!(findings.set_and_given(), [2, 1]);
         let csv = findings.csv();
-        assert_eq!(csv.matches("holds").count(), 1);
+        assert_eq!(csv.matches("holds").count(), 2);
         assert!(csv.contains(",set,met,\"loss was, by it\"\n"), "{csv}");
     }
 

@@ -262,3 +262,6 @@ impl Job<'_> {
         rows.into_iter().map(row).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

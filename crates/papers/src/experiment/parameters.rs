@@ -88,4 +88,14 @@ mod tests {
         assert_eq!(of("queue_frames").unwrap().value, "50");
         assert_eq!(all.len() + 2, scenarios[0].keys.len());
     }
+
+    #[test]
+    fn a_key_is_of_the_scenarios_that_have_it() {
+        let scenarios = ["emulab8", "chain"].map(|it| Scenario::load(it, &[]).unwrap());
+        let all = keys(&scenarios, &[], &[]);
+        let hops = all.iter().find(|it| it.name == "hops").unwrap();
+        assert_eq!((&*hops.value, hops.chosen), ("4", Chosen::AsItIs));
+        let key = scenarios[1].keys.iter().find(|it| it.name == "hops").unwrap();
+        assert_eq!(hops.why, key.meaning);
+    }
 }

@@ -232,4 +232,63 @@ mod tests {
         assert!(csv.starts_with("panel,series,x,seed,kbps,share\np,a,1,1,4,0.5\n"), "{csv}");
         assert!(csv.ends_with("\np,\"b, c\",1,1,,0.5\n"), "{csv}");
     }
+
+    /// Two panels with two series each, at two places, with two seeds; figures say which row they are of.
+    fn crossed() -> Samples {
+        let mut rows = Vec::new();
+        for (rank, (panel, series)) in
+            [("p", "a"), ("p", "b"), ("q", "a"), ("q", "b")].into_iter().enumerate()
+        {
+            for x in [4.0, 8.0] {
+                for seed in [1, 2] {
+                    let figure = 100.0 * rank as f64 + 10.0 * x + seed as f64;
+                    let key = Key { panel, series, x, rank };
+                    rows.push(Row { key, seed, figures: vec![figure, -figure] });
+                }
+            }
+        }
+        Samples::new(&["kbps", "share"], rows, Clock::Virtual)
+    }
+
+    #[test]
+    fn figures_are_of_the_panel_series_place_and_column_that_were_asked_for() {
+        let samples = crossed();
+        assert_eq!(samples.values("p", "b", 8.0, "kbps"), [181.0, 182.0]);
+        assert_eq!(samples.values("q", "b", 4.0, "share"), [-341.0, -342.0]);
+        assert_eq!(samples.by_seed("q", "a", "kbps"), [[241.0, 281.0], [242.0, 282.0]]);
+        assert_eq!(samples.mean("q", "a", 4.0, "kbps").mean, 241.5);
+        let curve = samples.curve("p", "a", "share");
+        let points: Vec<_> = curve.points.iter().map(|(x, mean)| (*x, mean.mean)).collect();
+        assert_eq!((&*curve.name, points), ("a", vec![(4.0, -41.5), (8.0, -81.5)]));
+        assert_eq!((samples.xs("q"), samples.panels()), (vec![4.0, 8.0], vec!["p", "q"]));
+        for (panel, series, column) in [("r", "a", "kbps"), ("p", "c", "kbps"), ("p", "a", "x")] {
+            assert!(samples.values(panel, series, 4.0, column).is_empty());
+            assert!(samples.by_seed(panel, series, column).is_empty());
+        }
+        assert!(samples.xs("r").is_empty());
+    }
+
+    #[test]
+    fn a_series_has_the_orders_of_its_own_panel() {
+        let mut samples = crossed();
+        samples.rows.retain(|row| row.key.panel == "p" || row.key.x == 8.0);
+        let [of_p, of_q] = ["p", "q"].map(|panel| samples.series([panel, "a"], None, None));
+        assert_eq!((of_p.sizes, of_p.runs), ([2, 1], 4));
+        assert_eq!((of_q.sizes, of_q.runs), ([1, 1], 2));
+        assert_eq!(of_q.seeds[1], [([0, 0], &[282.0, -282.0][..])]);
+    }
+
+    #[test]
+    fn a_run_may_have_several_rows_and_is_known_by_its_point_and_seed() {
+        let row = |x, seed| {
+            let key = Key { panel: "p", series: "a", x, rank: 0 };
+            Row { key, seed, figures: vec![0.0] }
+        };
+        let of = |rows| Samples::new(&["kbps"], rows, Clock::Virtual);
+        let samples = of(vec![row(1.0, 1), row(1.0, 1), row(1.0, 2), row(2.0, 2), row(2.0, 3)]);
+        assert_eq!((samples.len(), samples.seeds(), samples.is_empty()), (4, 2, false));
+        assert_eq!(samples.series(["p", "a"], None, None).runs, 4);
+        let none = of(Vec::new());
+        assert_eq!((none.len(), none.seeds(), none.is_empty()), (0, 0, true));
+    }
 }
