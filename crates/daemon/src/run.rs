@@ -91,7 +91,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     let mut stop = Stop::new()?;
     let hangup = signal(SignalKind::hangup())?;
     let control = control::ControlSocket::open(&config.control)?;
-    let mut listeners = open_listeners(&config, &helper).await?;
+    let mut listeners = open_listeners(&config, &helper)?;
     let in_force = rights::confine(&config, &given);
     let (answers, answered) = mpsc::unbounded_channel();
     let (disk, index) = open_store(&config, &answers)?;
@@ -241,7 +241,7 @@ struct Listeners {
     metrics: Option<TcpListener>,
 }
 
-async fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
+fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
     let mut explicit = Vec::new();
     for address in &config.listen {
         let listener = listen(*address, host::listen::explicit)?;
@@ -253,7 +253,7 @@ async fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, D
         true => None,
         false => {
             let address = transparent::address(&config.intercept);
-            let opened = transparent::open(&config.intercept, helper).await;
+            let opened = transparent::open_first(&config.intercept, helper);
             Some(listen(address, |_| opened)?)
         }
     };

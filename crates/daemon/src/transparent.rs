@@ -35,9 +35,21 @@ enum State {
     Released,
 }
 
-/// Opens the transparent port.
-pub async fn open(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListener> {
-    match helper.aside(Helper::transparent).await {
+/// Opens the transparent port at the start: without a thread, which would keep the rights that the process gives up later.
+pub fn open_first(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListener> {
+    opened(intercept, helper.transparent())
+}
+
+/// Opens the transparent port while clients are served.
+async fn open(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListener> {
+    opened(intercept, helper.aside(Helper::transparent).await)
+}
+
+fn opened(
+    intercept: &Intercept,
+    answer: Result<std::net::TcpListener, HelperError>,
+) -> std::io::Result<TcpListener> {
+    match answer {
         Ok(listener) => TcpListener::from_std(listener),
         // Without a helper there are no rights to open it here either, and that error says which.
         Err(HelperError::None(_)) => host::listen::transparent(intercept.port),

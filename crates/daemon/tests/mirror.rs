@@ -320,11 +320,11 @@ fn the_host_that_one_client_writes_is_in_no_others_index() {
         let path = "/pypi/simple/hearsay-alpha/";
         for _ in 0..2 {
             let lied_to = router.curl(path).field("Host: evil.test:99").run().expect(200);
-            assert!(lied_to.text().contains("\"http://evil.test:99/files/"), "{lied_to:?}");
+            assert!(lied_to.text().contains("\"http://evil.test:99/pypi/"), "{lied_to:?}");
             router.hearsay.wait_until_durable();
             let other = router.get(path).expect(200);
             assert!(other.is_hit(), "{other:?}");
-            let links = format!("\"{MIRROR}/files/");
+            let links = format!("\"{MIRROR}/pypi/");
             assert!(other.text().contains(&links) && !other.text().contains("evil"), "{other:?}");
         }
     });

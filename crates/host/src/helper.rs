@@ -97,7 +97,7 @@ pub enum HelperError {
 }
 
 /// The daemon's end. Calls wait for the helper's answer: for some milliseconds where it starts programs, for
-/// [`PATIENCE`] where one of them hangs. What serves clients meanwhile asks by [`Helper::aside`].
+/// `PATIENCE` where one of them hangs. What serves clients meanwhile asks by [`Helper::aside`].
 #[derive(Clone, Debug)]
 pub struct Helper(Result<Arc<Running>, &'static str>);
 

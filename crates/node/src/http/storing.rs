@@ -22,7 +22,7 @@ wire::reasons! {
         // The response may be for one user only: the origin gave neither a lifetime above zero nor
         // `no-cache`.
         Cookie = "cookie",
-        /// Its connection authenticates its client.
+        /// Its connection is one user's.
         Connection = "connection",
         /// Asked for its head alone.
         Head = "head",

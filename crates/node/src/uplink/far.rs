@@ -15,7 +15,7 @@ use super::sender::Sender;
 use super::session::{Guest, PairKeys};
 use super::tcp::{Dialled, Kind, Reach};
 use super::work::{Done, Job};
-use super::{FLOWS_MAX, hash_of, url_of_server};
+use super::{FLOWS_MAX, WINDOW, hash_of, url_of_server};
 use crate::access::Caller;
 use crate::http::check_head;
 use crate::input::{FetchError, FetchId, OriginInput};
@@ -34,6 +34,8 @@ const HEAD_MAX: usize = 40 * 1024;
 const CONTENT_MAX: u64 = 64 * 1024 * 1024;
 /// Credit for an origin is given in steps of at least this many bytes.
 const STEP: u64 = 16 * 1024;
+/// … and for one that has nothing at least this, whatever others have: most TCP connections are idle.
+const LEAST: u64 = 4 * 1024;
 
 /// The settings of the far end for one gateway.
 #[derive(Clone, Debug)]
@@ -104,6 +106,8 @@ struct Flow {
     client: u64,
     /// Bytes that it has: granted ones, and those that wait for the link.
     has: u64,
+    /// How much it may have, as far as it has used what it had.
+    window: u64,
     /// It waits for credit.
     waits: Option<Wait>,
     /// What the origin may send and has not.
@@ -296,8 +300,17 @@ impl Far {
         self.fetches += 1;
         let fetch = FetchId(self.fetches);
         self.by_fetch.insert(fetch, id);
-        let (has, waits, is_ended) = (0, None, false);
-        self.flows.insert(id, Flow { fetch, client, has, waits, granted: 0, is_ended, is_heard });
+        let flow = Flow {
+            fetch,
+            client,
+            has: 0,
+            window: STEP,
+            waits: None,
+            granted: 0,
+            is_ended: false,
+            is_heard,
+        };
+        self.flows.insert(id, flow);
         self.touched.insert(id);
         Some(fetch)
     }
@@ -365,6 +378,9 @@ impl Far {
             OriginInput::Body(_, bytes) => {
                 if let Some(flow) = self.flows.get_mut(&id) {
                     flow.granted = flow.granted.saturating_sub(bytes.len() as u64);
+                    if flow.granted < flow.window / 2 {
+                        flow.window = (2 * flow.window).min(WINDOW);
+                    }
                 }
                 self.pair.report.content_out_bytes += bytes.len() as u64;
                 self.pair.sender.push(now, id, &bytes);
@@ -403,13 +419,15 @@ impl Far {
         if let Some(wait) = flow.waits.take() {
             self.credit.leave(flow.client, wait);
         }
-        let room = self.pair.sender.room(id).saturating_sub(flow.granted);
+        let room = self.pair.sender.room(id).min(flow.window).saturating_sub(flow.granted);
         let is_worth = room >= STEP || (room > 0 && flow.granted == 0);
         if flow.is_ended || !is_worth {
             return true;
         }
-        let bytes = room.min(self.credit.room(flow.client));
-        if bytes < room.min(STEP) {
+        let has_nothing = flow.has == 0;
+        let least = if has_nothing { LEAST } else { 0 };
+        let bytes = room.min(self.credit.room(flow.client).max(least));
+        if !has_nothing && bytes < room.min(STEP) {
             flow.waits = Some(self.credit.wait(flow.client, id));
             return false;
         }

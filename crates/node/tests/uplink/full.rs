@@ -154,3 +154,19 @@ fn flows_of_one_client_take_turns_if_there_is_little_memory() {
     net.near.handle_input(net.now, NearInput::Tick);
     assert_eq!(net.get_all("/7").0, page(7, 2000));
 }
+
+#[test]
+fn connections_that_are_idle_leave_room_for_one_that_is_not() {
+    let mut net = Net::up(Link::FAST);
+    net.far.limit(64 << 10, 10_000);
+    let idle: Vec<_> = (0..200).map(|_| net.call("198.51.100.7:5432")).collect();
+    net.run_for(Duration::from_millis(100));
+    for (_, server) in &idle {
+        net.server_says(*server, b"ready");
+    }
+    let (client, server) = net.call("198.51.100.7:5432");
+    net.server_says(server, &noise(5, 300_000));
+    net.run_for(Duration::from_secs(5));
+    assert!(net.clients[&client].heard == noise(5, 300_000));
+    assert!(idle.iter().all(|(client, _)| net.clients[client].heard == b"ready"));
+}

@@ -2,7 +2,8 @@
 
 use crate::net::{Answer, Net};
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::header::HOST;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use node::testing::{Asked, Batch, Coding, Heard, Hello, Literals, PairEnd, uplink_proven};
 use node::uplink::{
     Far, FarConfig, FarInput, FarOutput, Guest, Job, MemoryUnits, Message, Near, NearConfig,
@@ -50,7 +51,8 @@ pub fn head(flow: u64) -> Message {
 pub fn open(id: u64, has_content: bool) -> Message {
     let method = if has_content { Method::POST } else { Method::GET };
     let dial = Dial::Name("files.example.org".into(), 80);
-    let (path, headers) = ("/".into(), HeaderMap::new());
+    let host = (HOST, HeaderValue::from_static("files.example.org"));
+    let (path, headers) = ("/".into(), HeaderMap::from_iter([host]));
     let asked = Asked { dial, tls: false, client: id, method, path, headers, has_content };
     Message::Open(number(id), Box::new(asked))
 }
