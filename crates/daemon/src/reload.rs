@@ -151,15 +151,14 @@ pub struct Reload {
 }
 
 impl Reload {
-    /// With the sources of the settings, and the current ones.
+    /// With these settings in force, and where they come from.
     pub fn new(
         (given, held): (Given, Config),
-        driver: &Driver,
+        driver: Driver,
         observer: Rc<Observer>,
         transparent: Transparent,
-        manager: &Rc<ServiceManager>,
+        manager: Rc<ServiceManager>,
     ) -> Self {
-        let (driver, manager) = (driver.clone(), Rc::clone(manager));
         Self { given, held, driver, observer, transparent, manager, is_late: false }
     }
 

@@ -91,7 +91,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     let mut stop = Stop::new()?;
     let hangup = signal(SignalKind::hangup())?;
     let control = control::ControlSocket::open(&config.control)?;
-    let mut listeners = open_listeners(&config, &helper)?;
+    let mut listeners = open_listeners(&config, &helper).await?;
     let in_force = rights::confine(&config, &given);
     let (answers, answered) = mpsc::unbounded_channel();
     let (disk, index) = open_store(&config, &answers)?;
@@ -140,7 +140,8 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, ?mirrors, "ready");
 
     let manager = ServiceManager::begin();
-    let mut reload = Reload::new((given, config), &driver, observer, transparent, &manager);
+    let told = Rc::clone(&manager);
+    let mut reload = Reload::new((given, config), driver.clone(), observer, transparent, told);
     tokio::select! {
         () = stop.wait() => {}
         () = reload.heed(hangup, egress) => {}
@@ -241,7 +242,7 @@ struct Listeners {
     metrics: Option<TcpListener>,
 }
 
-fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
+async fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
     let mut explicit = Vec::new();
     for address in &config.listen {
         let listener = listen(*address, host::listen::explicit)?;
@@ -253,7 +254,7 @@ fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveEr
         true => None,
         false => {
             let address = transparent::address(&config.intercept);
-            let opened = transparent::open_first(&config.intercept, helper);
+            let opened = transparent::open(&config.intercept, helper).await;
             Some(listen(address, |_| opened)?)
         }
     };

@@ -434,7 +434,7 @@ fn the_rules_can_be_set_looked_at_and_removed_by_hand() {
         // With the rules but without a daemon, traffic passes.
         assert!(get("http://origin.test/file").expect(200).field("via").is_empty());
 
-        world::sh("ip -6 rule del priority 313");
+        sh("ip -6 rule del priority 313");
         let (code, said) = intercept(&["check", "--interface", "lan0"]);
         assert_eq!(code, 1, "{said}");
         assert!(said.contains("not complete"), "{said}");
@@ -533,7 +533,7 @@ fn an_interface_that_is_not_there_is_named_and_served_once_it_is() {
         assert!(String::from_utf8_lossy(&page).contains("there is no interface lan7"));
         assert!(get_by("-4", "http://origin.test/file").expect(200).field("via").is_empty());
 
-        world::sh("ip link set lan0 down; ip link set lan0 name lan7; ip link set lan7 up");
+        sh("ip link set lan0 down; ip link set lan0 name lan7; ip link set lan7 up");
         wait_until("it to be intercepted", || {
             let reply = Curl::new(CLIENT, "http://origin.test/file").args(&["-4"]).run();
             !reply.field("via").is_empty()
@@ -569,8 +569,6 @@ fn intercept_with(before: &[&str], args: &[&str]) -> (i32, String) {
 
 /// The machine's packet-filter and routing rules, as text.
 fn rules() -> String {
-    world::sh(
-        "nft list ruleset; for f in -4 -6; do ip $f rule show
-        ip $f route show table all | grep -v fe80 | sort; done",
-    )
+    sh("nft list ruleset; for f in -4 -6; do ip $f rule show
+        ip $f route show table all | grep -v fe80 | sort; done")
 }
