@@ -91,7 +91,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     let mut stop = Stop::new()?;
     let hangup = signal(SignalKind::hangup())?;
     let control = control::ControlSocket::open(&config.control)?;
-    let mut listeners = open_listeners(&config, &helper).await?;
+    let mut listeners = open_listeners(&config, &helper)?;
     let in_force = rights::confine(&config, &given);
     let (answers, answered) = mpsc::unbounded_channel();
     let (disk, index) = open_store(&config, &answers)?;
@@ -242,7 +242,7 @@ struct Listeners {
     metrics: Option<TcpListener>,
 }
 
-async fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
+fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
     let mut explicit = Vec::new();
     for address in &config.listen {
         let listener = listen(*address, host::listen::explicit)?;
@@ -254,8 +254,7 @@ async fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, D
         true => None,
         false => {
             let address = transparent::address(&config.intercept);
-            let opened = transparent::open(&config.intercept, helper).await;
-            Some(listen(address, |_| opened)?)
+            Some(listen(address, |_| transparent::open(&config.intercept, helper))?)
         }
     };
     let metrics =
@@ -265,7 +264,7 @@ async fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, D
 
 fn listen(
     address: SocketAddr,
-    open: impl FnOnce(SocketAddr) -> std::io::Result<TcpListener>,
+    open: impl Fn(SocketAddr) -> std::io::Result<TcpListener>,
 ) -> Result<TcpListener, DriveError> {
     use std::io::ErrorKind;
     open(address).map_err(|error| {

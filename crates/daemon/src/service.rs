@@ -4,6 +4,7 @@
 //! daemon sends it lines such as `READY=1`. *Who calls it:* `run.rs` and `reload.rs`. *What it never does:* wait, or fail
 //! the daemon: without a manager, or with one that does not listen, nothing is sent.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::io;
 use std::os::linux::net::SocketAddrExt as _;
@@ -21,6 +22,7 @@ pub struct ServiceManager {
     to: Option<(UnixDatagram, SocketAddr)>,
     /// How often the manager must hear that the loop runs; `None`: it does not watch.
     watchdog: Option<Duration>,
+    is_reloading: Cell<bool>,
 }
 
 impl ServiceManager {
@@ -44,7 +46,11 @@ impl ServiceManager {
         let is_ours = number("WATCHDOG_PID").is_none_or(|id| id == u64::from(std::process::id()));
         let watchdog = number("WATCHDOG_USEC").filter(|usec| is_ours && *usec > 0);
         match open(&path) {
-            Ok(to) => Self { to: Some(to), watchdog: watchdog.map(Duration::from_micros) },
+            Ok(to) => Self {
+                to: Some(to),
+                watchdog: watchdog.map(Duration::from_micros),
+                is_reloading: Cell::default(),
+            },
             Err(error) => {
                 tracing::warn!(
                     ?path,
@@ -57,11 +63,13 @@ impl ServiceManager {
 
     /// All is in place, or in place again.
     pub fn ready(&self) {
+        self.is_reloading.set(false);
         self.send("READY=1\n");
     }
 
     /// The configuration is being read again; [`Self::ready`] follows.
     pub fn reloading(&self) {
+        self.is_reloading.set(true);
         // The manager compares this with the time when it asked for it.
         let now = clock_gettime(ClockId::Monotonic);
         let seconds = Duration::from_secs(now.tv_sec.try_into().unwrap_or_default());
@@ -69,8 +77,11 @@ impl ServiceManager {
         self.send(&format!("RELOADING=1\nMONOTONIC_USEC={}\n", now.as_micros()));
     }
 
-    /// The daemon waits for open connections, and ends.
+    /// The daemon waits for open connections, and ends. A reload that this cuts short is over, for who waits for it.
     pub fn stopping(&self) {
+        if self.is_reloading.get() {
+            self.ready();
+        }
         self.send("STOPPING=1\n");
     }
 

@@ -35,21 +35,16 @@ enum State {
     Released,
 }
 
-/// Opens the transparent port at the start: without a thread, which would keep the rights that the process gives up later.
-pub fn open_first(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListener> {
+/// Opens the transparent port at the start. It waits: a thread that did so would keep rights that this one is to give up.
+pub fn open(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListener> {
     opened(intercept, helper.transparent())
-}
-
-/// Opens the transparent port while clients are served.
-async fn open(intercept: &Intercept, helper: &Helper) -> std::io::Result<TcpListener> {
-    opened(intercept, helper.aside(Helper::transparent).await)
 }
 
 fn opened(
     intercept: &Intercept,
-    answer: Result<std::net::TcpListener, HelperError>,
+    passed: Result<std::net::TcpListener, HelperError>,
 ) -> std::io::Result<TcpListener> {
-    match answer {
+    match passed {
         Ok(listener) => TcpListener::from_std(listener),
         // Without a helper there are no rights to open it here either, and that error says which.
         Err(HelperError::None(_)) => host::listen::transparent(intercept.port),
@@ -111,13 +106,16 @@ impl Transparent {
                     *rules = applied;
                 }
             }
-            (Some(_), State::Off | State::Released) => match open(intercept, self.helper()).await {
-                Ok(listener) => self.begin(config, listener).await,
-                Err(error) => {
-                    self.is_late = self.helper().is_silent();
-                    self.fail(&format!("cannot listen on {}: {error}", intercept.port));
+            (Some(_), State::Off | State::Released) => {
+                let passed = self.helper().aside(Helper::transparent).await;
+                match opened(intercept, passed) {
+                    Ok(listener) => self.begin(config, listener).await,
+                    Err(error) => {
+                        self.is_late = self.helper().is_silent();
+                        self.fail(&format!("cannot listen on {}: {error}", intercept.port));
+                    }
                 }
-            },
+            }
             (None, State::On { .. }) => self.release().await,
             (None, State::Off | State::Released) => {}
         }

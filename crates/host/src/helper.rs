@@ -142,7 +142,8 @@ impl Helper {
         Ok(Self(Ok(Arc::new(Running::new(ours, child, PATIENCE)))))
     }
 
-    /// Asks on a thread that may wait: a loop that serves clients must not.
+    /// Asks on a thread that may wait: a loop that serves clients must not. Not before the rights are given up, which a
+    /// thread would keep.
     ///
     /// # Errors
     /// As of what is asked.
