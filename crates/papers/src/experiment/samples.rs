@@ -285,7 +285,8 @@ mod tests {
             Row { key, seed, figures: vec![0.0] }
         };
         let of = |rows| Samples::new(&["kbps"], rows, Clock::Virtual);
-        let samples = of(vec![row(1.0, 1), row(1.0, 1), row(1.0, 2), row(2.0, 2), row(2.0, 3)]);
+        let samples =
+            of(vec![row(1.0, 1), row(1.0, 1), row(1.0, 1), row(1.0, 2), row(2.0, 2), row(2.0, 3)]);
         assert_eq!((samples.len(), samples.seeds(), samples.is_empty()), (4, 2, false));
         assert_eq!(samples.series(["p", "a"], None, None).runs, 4);
         let none = of(Vec::new());
