@@ -110,12 +110,19 @@ struct Flow {
     window: u64,
     /// It waits for credit.
     waits: Option<Wait>,
-    /// What the origin may send and has not.
-    granted: u64,
+    /// What the origin may send and has not; negative if its last piece was larger than its credit (`driver::Grants`).
+    granted: i64,
     /// The origin has said all.
     is_ended: bool,
     /// It is a TCP connection whose client has not said all: it lasts until both sides have.
     is_heard: bool,
+}
+
+impl Flow {
+    /// How many more bytes the origin may send.
+    fn unused(&self) -> u64 {
+        self.granted.max(0) as u64
+    }
 }
 
 impl Far {
@@ -273,7 +280,7 @@ impl Far {
     /// Counts the bytes that a flow has.
     fn count(&mut self, id: u64) {
         let Some(flow) = self.flows.get_mut(&id) else { return };
-        let granted = if flow.is_ended { 0 } else { flow.granted };
+        let granted = if flow.is_ended { 0 } else { flow.unused() };
         let has = granted + self.pair.sender.queued(id) as u64;
         self.credit.change(flow.client, std::mem::replace(&mut flow.has, has), has);
     }
@@ -377,8 +384,8 @@ impl Far {
             }
             OriginInput::Body(_, bytes) => {
                 if let Some(flow) = self.flows.get_mut(&id) {
-                    flow.granted = flow.granted.saturating_sub(bytes.len() as u64);
-                    if flow.granted < flow.window / 2 {
+                    flow.granted -= bytes.len() as i64;
+                    if flow.unused() < flow.window / 2 {
                         flow.window = (2 * flow.window).min(WINDOW);
                     }
                 }
@@ -419,8 +426,9 @@ impl Far {
         if let Some(wait) = flow.waits.take() {
             self.credit.leave(flow.client, wait);
         }
-        let room = self.pair.sender.room(id).min(flow.window).saturating_sub(flow.granted);
-        let is_worth = room >= STEP || (room > 0 && flow.granted == 0);
+        let unused = flow.unused();
+        let room = self.pair.sender.room(id).min(flow.window).saturating_sub(unused);
+        let is_worth = room >= STEP || (room > 0 && unused == 0);
         if flow.is_ended || !is_worth {
             return true;
         }
@@ -431,8 +439,10 @@ impl Far {
             flow.waits = Some(self.credit.wait(flow.client, id));
             return false;
         }
-        flow.granted += bytes;
-        let grant = OriginOutput::Grant(flow.fetch, bytes);
+        // What was sent beyond the credit waits here already, and takes none of it.
+        let may_send = (unused + bytes) as i64;
+        let grant = OriginOutput::Grant(flow.fetch, (may_send - flow.granted) as u64);
+        flow.granted = may_send;
         self.outputs.push_back(FarOutput::Origin(grant, false));
         self.count(id);
         true

@@ -50,7 +50,7 @@ pub struct Answer {
 /// What an origin sends, and how far it is.
 struct Response {
     body: Bytes,
-    granted: u64,
+    granted: i64,
     /// A body that never ends by itself.
     stays_open: bool,
 }
@@ -618,7 +618,7 @@ impl Net {
             FarOutput::Origin(OriginOutput::Grant(id, bytes), _) => {
                 self.servers.get_mut(&id).into_iter().for_each(|it| it.granted += bytes);
                 if let Some(response) = self.responses.get_mut(&id) {
-                    response.granted += bytes;
+                    response.granted += bytes as i64;
                 }
             }
             FarOutput::Origin(OriginOutput::Cancel(id), _) => {
@@ -677,7 +677,7 @@ impl Net {
         self.responses.insert(id, Response { body, granted: 0, stays_open });
     }
 
-    /// Origins send what they were granted.
+    /// Origins send as a driver reads them (`driver::Grants`): whole pieces, whose last may be more than was granted.
     fn serve(&mut self) {
         let ids: Vec<_> = self.responses.keys().copied().collect();
         for id in ids {
@@ -688,11 +688,11 @@ impl Net {
                     self.far.handle_input(self.now, FarInput::Origin(end));
                     break;
                 }
-                let piece = response.body.len().min(response.granted as usize).min(16 * 1024);
-                if piece == 0 {
+                let piece = response.body.len().min(64 * 1024);
+                if piece == 0 || response.granted <= 0 {
                     break;
                 }
-                response.granted -= piece as u64;
+                response.granted -= piece as i64;
                 let bytes = response.body.split_to(piece);
                 let body = OriginInput::Body(id, bytes);
                 self.far.handle_input(self.now, FarInput::Origin(body));
