@@ -378,4 +378,26 @@ mod tests {
             assert!(!permitted("must-revalidate", "", reached));
         }
     }
+
+    #[test]
+    fn a_miss_tells_whether_there_are_records_for_other_requests() {
+        let miss = |row: &Row| {
+            decide(row, &HeaderMap::new(), Kind::Undecided, Date::from_unix(1000), true)
+        };
+        assert_eq!(miss(&Row::default()), Reuse::Miss(false));
+        let mut row = Row::default();
+        let selecting = vec![(header::ACCEPT, Some(b"a".to_vec()))];
+        row.put(Rc::new(Record { selecting, ..record(&[]) }));
+        assert_eq!(miss(&row), Reuse::Miss(true));
+    }
+
+    #[test]
+    fn a_class_permits_a_stale_200_alone() {
+        let permitted = |status| {
+            let record = Record { status, ..record(&[]) };
+            let kind = Kind::Changing { lifetime: 50, stale: 50 };
+            stale_permitted(&record, &HeaderMap::new(), kind, Date::from_unix(1040), true)
+        };
+        assert!(permitted(StatusCode::OK) && !permitted(StatusCode::NOT_FOUND));
+    }
 }

@@ -202,8 +202,10 @@ pub fn range_holds(request: &HeaderMap, record: &Record) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::RecordSignature;
     use super::super::record::tests::record;
     use super::*;
+    use wire::{PublicKey, Signature};
 
     const COOKIE: (&str, &str) = ("set-cookie", "a=b");
 
@@ -403,5 +405,21 @@ mod tests {
         let untagged = record(&[]);
         let asks = |list| not_modified(&record(&[("if-none-match", list)]).headers, &untagged);
         assert!(asks("*") && !asks("\"a\""));
+    }
+
+    /// RFC 9111 §4.3.4: it is valid again, and as old as the 304 says; nobody has signed it so.
+    #[test]
+    fn a_304_makes_a_record_valid_and_new_and_ours() {
+        let signature =
+            RecordSignature { signer: PublicKey([3; 32]), signature: Signature([4; 64]) };
+        let old = Record {
+            invalid: true,
+            carried: 7,
+            record_signature: Some(signature),
+            ..record(&[("etag", "x")])
+        };
+        let now = Date::from_unix(2000);
+        let fresh = freshened(&old, &HeaderMap::new(), now, now, true);
+        assert_eq!((fresh.invalid, fresh.carried, fresh.record_signature), (false, 0, None));
     }
 }
