@@ -39,6 +39,16 @@ impl Shares {
         Turn { is_long: sent >= SHORT, served: self.of(client), last }
     }
 
+    /// Where a client stands: the lowest is next, and all of those that have had no more than others stand at zero.
+    pub fn rank(&self, client: u64) -> u64 {
+        Some(self.of(client)).filter(|served| *served > self.clock).unwrap_or_default()
+    }
+
+    /// Clients that have had no more than this stand at zero.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
     /// Whether a client has had much more than those whose turn it is.
     pub fn is_ahead(&self, client: u64) -> bool {
         self.of(client) > self.clock + SHORT
@@ -134,6 +144,7 @@ mod tests {
             shares.turn(1, SHORT, 1) < shares.turn(1, SHORT, 9),
             "then whose turn is longer ago"
         );
+        assert!(shares.rank(2) < shares.rank(1));
         for _ in 0..100 {
             let next = if shares.turn(1, SHORT, 1) < shares.turn(2, SHORT, 2) { 1 } else { 2 };
             shares.serve(next, 100);

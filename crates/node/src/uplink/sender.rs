@@ -6,11 +6,12 @@
 //! lengths (`index.rs`).
 
 mod flow;
+mod queues;
 
 use super::dictionary::dictionary;
 use super::index::Index;
 use super::messages::{Batch, Coding, Literals, Message};
-use super::schedule::{AHEAD, JOBS_MAX, Rate, SHORT, Shares, Turn, UNSENT_MAX};
+use super::schedule::{AHEAD, JOBS_MAX, Rate, UNSENT_MAX};
 use super::tcp::Kind;
 use super::work::Job;
 use super::{BATCH_MAX, LITERALS_MAX, digest_of};
@@ -18,6 +19,7 @@ use crate::input::FetchError;
 use bytes::Bytes;
 pub use flow::{ABORTED_MAX, PAUSE, PAUSE_TCP};
 use flow::{Flow, Outgoing, Picked, cost_of};
+use queues::{Place, Queues};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use store::{HistoryState, Mark};
@@ -50,13 +52,11 @@ pub struct Record {
 pub struct Sender {
     index: Index,
     flows: BTreeMap<u64, Flow>,
-    /// Those for which something is to be done; most TCP flows are idle.
-    active: BTreeSet<u64>,
+    queues: Queues,
     /// Those that have more room or less than their source was told, or have crossed.
     changed: BTreeSet<u64>,
     /// Bytes of content that wait in all flows.
     queued: usize,
-    shares: Shares,
     /// Which flow's batch a job packs.
     packing: BTreeMap<u64, u64>,
     /// Bytes of payloads that are not sent.
@@ -84,10 +84,9 @@ impl Sender {
         Self {
             index,
             flows: BTreeMap::new(),
-            active: BTreeSet::new(),
+            queues: Queues::default(),
             changed: BTreeSet::new(),
             queued: 0,
-            shares: Shares::default(),
             packing: BTreeMap::new(),
             unsent: 0,
             payloads: 0,
@@ -118,11 +117,16 @@ impl Sender {
     /// The connection has ended.
     pub fn drop_flows(&mut self) {
         self.flows.clear();
-        self.active.clear();
+        self.queues.clear();
         self.changed.clear();
         self.packing.clear();
         self.due.clear();
         (self.unsent, self.payloads, self.queued) = (0, 0, 0);
+    }
+
+    /// How many units the index has.
+    pub fn units(&self) -> usize {
+        self.index.len()
     }
 
     /// The index has at most this many units from now on.
@@ -154,7 +158,7 @@ impl Sender {
     /// Content of a flow.
     pub fn push(&mut self, now: Instant, flow: u64, bytes: &[u8]) {
         let Some(it) = self.flows.get(&flow).filter(|flow| !flow.is_cancelled) else { return };
-        let is_short_again = it.is_sparse(now) && !self.shares.is_ahead(it.client);
+        let is_short_again = it.is_sparse(now) && !self.queues.is_ahead(it.client);
         self.with(flow, |flow| {
             if is_short_again {
                 flow.crossed = 0;
@@ -176,7 +180,7 @@ impl Sender {
     /// The receiver does not want this flow.
     pub fn cancel(&mut self, id: u64) {
         if self.with(id, Flow::cancel) == Some(true) {
-            self.flows.remove(&id);
+            self.remove(id);
         }
     }
 
@@ -191,18 +195,28 @@ impl Sender {
         let before = flow.queued;
         let outcome = change(flow);
         self.queued = self.queued + flow.queued - before;
-        self.active.insert(id);
         self.changed.insert(id);
+        self.place(id);
         Some(outcome)
+    }
+
+    /// Puts a flow where it stands now.
+    fn place(&mut self, id: u64) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        let now = Place::of(flow);
+        let before = std::mem::replace(&mut flow.place, now);
+        self.queues.move_to(id, flow.client, before, now);
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Flow> {
+        let flow = self.flows.remove(&id)?;
+        self.queues.move_to(id, flow.client, flow.place, Place::default());
+        Some(flow)
     }
 
     /// Adds the flows to `all` that have more room or less since this was called last, or have crossed.
     pub fn take_changed(&mut self, all: &mut BTreeSet<u64>) {
         all.append(&mut self.changed);
-    }
-
-    fn actives(&self) -> impl Iterator<Item = (u64, &Flow)> {
-        self.active.iter().filter_map(|id| Some((*id, self.flows.get(id)?)))
     }
 
     /// How many more bytes of a flow's content may wait here.
@@ -233,39 +247,30 @@ impl Sender {
 
     /// Makes batches of what waits; returns jobs, each with the flow that it is for.
     pub fn prepare(&mut self, now: Instant, rate: &Rate) -> Vec<(u64, Job)> {
+        self.handle_timeout(now);
         let mut jobs = Vec::new();
-        let mut turns: Vec<_> = self.actives().map(|(id, flow)| self.turn(id, flow)).collect();
-        turns.sort_unstable();
         let end = self.oldest_unsent() + UNORDERED_MAX;
-        for (_, id) in turns {
-            while self.index.end() < end && self.may_prepare(now, id, jobs.len()) {
-                jobs.extend(self.make_batch(id, rate.level()).map(|job| (id, job)));
-            }
+        while self.index.end() < end
+            && let Some(id) = self.next_to_batch(jobs.len())
+        {
+            jobs.extend(self.make_batch(id, rate.level()).map(|job| (id, job)));
+            self.place(id);
+        }
+        for id in self.queues.take_over() {
             self.finish_if_drained(id);
         }
-        let flows = &self.flows;
-        self.active.retain(|id| flows.get(id).is_some_and(Flow::is_active));
         jobs
-    }
-
-    fn turn(&self, id: u64, flow: &Flow) -> (Turn, u64) {
-        (self.shares.turn(flow.client, flow.crossed, flow.turn), id)
     }
 
     /// All units before this position are sent, and so is all that was put together before it: what a batch names is not
     /// far from being sent.
     fn oldest_unsent(&self) -> u64 {
-        let batches = self.actives().flat_map(|(_, flow)| &flow.batches);
-        batches.map(|it| it.placed).min().unwrap_or_else(|| self.index.end())
+        self.queues.oldest_placed().unwrap_or_else(|| self.index.end())
     }
 
-    fn may_prepare(&self, now: Instant, id: u64, new_jobs: usize) -> bool {
-        let Some(flow) = self.flows.get(&id).filter(|flow| flow.may_batch(now)) else {
-            return false;
-        };
-        let is_short = flow.crossed < SHORT && flow.batches.is_empty();
-        // A short flow's job must not wait behind several long ones.
-        is_short || (self.unsent < UNSENT_MAX && self.packing.len() + new_jobs < JOBS_MAX)
+    fn next_to_batch(&self, new_jobs: usize) -> Option<u64> {
+        let has_room = self.unsent < UNSENT_MAX && self.packing.len() + new_jobs < JOBS_MAX;
+        self.queues.next_to_batch(has_room)
     }
 
     fn finish_if_drained(&mut self, id: u64) {
@@ -275,12 +280,12 @@ impl Sender {
         }
         match flow.ended {
             _ if flow.is_cancelled => {
-                self.flows.remove(&id);
+                self.remove(id);
                 self.changed.insert(id);
             }
             Some(result) => {
                 self.changed.insert(id);
-                let flow = self.flows.remove(&id);
+                let flow = self.remove(id);
                 self.due.extend(flow.and_then(|flow| flow.head).map(|(head, _)| head));
                 self.due.push_back(Message::Finish(id, result));
             }
@@ -332,9 +337,8 @@ impl Sender {
 
     /// A batch is packed.
     pub fn packed(&mut self, job: u64, payload: Bytes, coding: Coding) {
-        let Some(flow) = self.packing.remove(&job).and_then(|id| self.flows.get_mut(&id)) else {
-            return;
-        };
+        let Some(id) = self.packing.remove(&job) else { return };
+        let Some(flow) = self.flows.get_mut(&id) else { return };
         // Jobs are done in order.
         let waiting = flow.batches.iter_mut().find(|outgoing| outgoing.payload.is_none());
         let Some(outgoing) = waiting else { return };
@@ -351,6 +355,7 @@ impl Sender {
         let length = outgoing.batch.length.into();
         outgoing.payload = Some(payload);
         flow.kind.judge(length, cost);
+        self.place(id);
     }
 
     /// The number of the next payload.
@@ -366,8 +371,7 @@ impl Sender {
                 record.messages.push(message);
                 continue;
             }
-            let ready = self.actives().filter(|(_, flow)| flow.is_ready());
-            let Some((_, id)) = ready.map(|(id, flow)| self.turn(id, flow)).min() else { break };
+            let Some(id) = self.queues.next_to_send() else { break };
             let Some(flow) = self.flows.get_mut(&id) else { break };
             let took = flow.send(&mut self.payloads, room, record);
             self.turns += 1;
@@ -379,7 +383,8 @@ impl Sender {
             if took.uncut > 0 {
                 self.changed.insert(id);
             }
-            self.shares.serve(flow.client, took.bytes());
+            self.queues.serve(flow.client, took.bytes());
+            self.place(id);
             room = room.saturating_sub(took.bytes() as usize);
             self.finish_if_drained(id);
         }
@@ -387,24 +392,22 @@ impl Sender {
 
     /// Whether [`fill`](Self::fill) has something to send.
     pub fn is_ready(&self) -> bool {
-        !self.due.is_empty() || self.actives().any(|(_, flow)| flow.is_ready())
+        !self.due.is_empty() || self.queues.next_to_send().is_some()
     }
 
     /// When a unit that is being cut must end, or a head waits no longer.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let heads = self.actives().filter_map(|(_, flow)| flow.head.as_ref());
-        let gathering = self.actives().filter_map(|(_, flow)| flow.gathers_until());
-        let pauses = self.actives().filter_map(|(_, flow)| flow.pauses_until());
-        pauses.chain(heads.map(|(_, until)| *until)).chain(gathering).min()
+        self.queues.poll_timeout()
     }
 
     /// Ends units whose flows have paused, and lets heads go.
     pub fn handle_timeout(&mut self, now: Instant) {
-        for id in &self.active {
-            let Some(flow) = self.flows.get_mut(id) else { continue };
+        for id in self.queues.due(now) {
+            let Some(flow) = self.flows.get_mut(&id) else { continue };
             let head = flow.head.take_if(|(_, until)| *until <= now);
             self.due.extend(head.map(|(head, _)| head));
             flow.handle_timeout(now);
+            self.place(id);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One flow's content on its way through the sender: cut into units, put into batches, sent part by part.
 
+use super::queues::Place;
 use super::{AHEAD, BATCH_MAX, FIRST, FIRST_LITERALS_MAX, GATHER, LITERALS_MAX, Record};
 use crate::input::FetchError;
 use crate::uplink::index::Index;
@@ -61,10 +62,12 @@ pub struct Flow {
     /// When content arrived last, and when that in `partial` began to wait.
     touched: Instant,
     begun: Instant,
-    /// Since when units have waited to be put into a batch.
+    /// Since when units have waited to be put into a batch, until they have waited long enough.
     waiting: Option<Instant>,
     /// The receiver does not want it any more. What others may refer to still crosses.
     pub is_cancelled: bool,
+    /// Where it stands in the sender's queues.
+    pub place: Place,
 }
 
 /// A batch that is being packed, is ready, or is partly sent.
@@ -148,6 +151,7 @@ impl Flow {
             begun: now,
             waiting: None,
             is_cancelled: false,
+            place: Place::default(),
         }
     }
 
@@ -193,15 +197,6 @@ impl Flow {
     pub fn is_sparse(&self, now: Instant) -> bool {
         let is_idle = self.queued == 0 && self.batches.is_empty();
         self.kind != Kind::Http && is_idle && now.since(self.touched) >= SPARSE
-    }
-
-    /// Whether anything is to be done for it, now or at its timeout.
-    pub fn is_active(&self) -> bool {
-        // Nothing can be done for what waits for credit alone.
-        let waits_for_credit = self.credit == 0 && self.batches.is_empty() && self.queued > 0;
-        let is_over = self.is_drained() && self.ended.is_some();
-        let has_more = !self.is_drained() && !waits_for_credit;
-        has_more || is_over || self.is_cancelled || self.head.is_some()
     }
 
     /// Its source has broken off: what it said last still crosses, unless that is much.
@@ -336,14 +331,10 @@ impl Flow {
     }
 
     /// Whether a batch may be made of what waits.
-    pub fn may_batch(&self, now: Instant) -> bool {
+    pub fn may_batch(&self) -> bool {
         let has_room = self.batches.len() < AHEAD && self.credit > 0;
-        has_room && !self.units.is_empty() && self.has_gathered(now)
-    }
-
-    fn has_gathered(&self, now: Instant) -> bool {
         let is_enough = self.ended.is_some() || self.queued >= self.literals_max();
-        is_enough || self.waiting.is_none_or(|since| since + GATHER <= now)
+        has_room && !self.units.is_empty() && (is_enough || self.waiting.is_none())
     }
 
     /// When a batch is to be made of what waits, though it is little.
