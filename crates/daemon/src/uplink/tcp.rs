@@ -40,7 +40,7 @@ impl Uplink {
         let to = SocketAddr::new(to.ip().to_canonical(), to.port());
         let (id, inbox) = {
             let state = &mut *self.0.state.borrow_mut();
-            if !state.near.may_dial(to) {
+            if !state.near.may_dial(to, client) {
                 return None;
             }
             state.dialled += 1;

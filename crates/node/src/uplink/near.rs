@@ -5,6 +5,7 @@
 //! answer; requests that go past the pair, straight to their origins; jobs. *What it never does:* judge what it
 //! carries. While the far end is silent everything goes past it, as if there were none.
 
+mod flows;
 mod tcp;
 
 use super::codec::{Fields, Writer};
@@ -17,17 +18,17 @@ use super::session::{PairKeys, Refused, Session};
 use super::tcp::{Kind, Reach};
 use super::wanax::Published;
 use super::work::{Done, Job};
-use super::{FLOWS_MAX, FlowId, TcpId};
+use super::{FlowId, TcpId};
 use crate::access::{Access, is_local};
 use crate::input::{FetchError, FetchId, OriginInput};
 use crate::output::{Dial, Fetch, OriginOutput};
 use bytes::Bytes;
+use flows::{Flow, Flows};
 use http::{HeaderMap, StatusCode, header};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use store::{HistoryState, Mark};
-use tcp::TcpFlow;
 use wire::{Instant, PublicKey};
 
 /// After a connection has failed, the next is tried after this long …
@@ -116,7 +117,7 @@ pub struct Near {
     config: NearConfig,
     keys: PairKeys,
     pair: Pair,
-    flows: BTreeMap<FlowId, Flow>,
+    flows: Flows,
     clients: BTreeMap<IpAddr, u64>,
     outputs: VecDeque<NearOutput>,
     dialling: Dialling,
@@ -131,11 +132,6 @@ enum Dialling {
     Now(Duration),
     /// Since when; how long to wait if it does not last.
     Connected(Instant, Duration),
-}
-
-enum Flow {
-    Fetch(Request),
-    Tcp(TcpFlow),
 }
 
 struct Request {
@@ -161,7 +157,7 @@ impl Near {
             pair,
             config,
             keys,
-            flows: BTreeMap::new(),
+            flows: Flows::default(),
             clients: BTreeMap::new(),
             outputs: VecDeque::new(),
             dialling: Dialling::At(Instant::ZERO, REDIAL_MIN),
@@ -186,7 +182,7 @@ impl Near {
 
     /// Whether the pair carries this.
     pub fn carries(&self, id: FlowId) -> bool {
-        self.flows.contains_key(&id)
+        self.flows.has(id)
     }
 
     fn may_carry(&self, fetch: &Fetch) -> bool {
@@ -203,7 +199,7 @@ impl Near {
         };
         // The pair has no message that keeps a connection for one client.
         let is_apart = fetch.headers.contains_key(header::UPGRADE) || fetch.binding.is_some();
-        !is_near && !is_apart && may_port && self.flows.len() < FLOWS_MAX && fits()
+        !is_near && !is_apart && may_port && self.flows.has_room(fetch.client) && fits()
     }
 
     fn asked(&self, fetch: &Fetch, client: u64, has_content: bool) -> Asked {
@@ -271,7 +267,7 @@ impl Near {
             }
             NearInput::Origin(OriginOutput::Grant(id, bytes), _) => {
                 let id = FlowId::Fetch(id);
-                if let Some(Flow::Fetch(flow)) = self.flows.get_mut(&id) {
+                if let Some(Flow::Fetch(flow)) = self.flows.get_mut(id) {
                     flow.granted = flow.granted.saturating_add(bytes);
                     self.pair.receiver.grant(id.number(), bytes);
                 }
@@ -311,7 +307,8 @@ impl Near {
 
     fn open(&mut self, now: Instant, id: FetchId, fetch: Box<Fetch>, has_content: bool) {
         self.pair.report.requests += 1;
-        let client = self.client(fetch.client);
+        let address = fetch.client;
+        let client = self.client(address);
         let asked = self.asked(&fetch, client, has_content);
         let id = FlowId::Fetch(id);
         let number = id.number();
@@ -321,7 +318,7 @@ impl Near {
         }
         self.pair.expect(now, Message::Open(number, Box::new(asked)));
         let request = Request { fetch: Some(fetch), has_content, granted: 0 };
-        self.flows.insert(id, Flow::Fetch(request));
+        self.flows.insert(id, address, Flow::Fetch(request));
     }
 
     fn content_end(&mut self, id: FlowId, result: Result<(), FetchError>) {
@@ -333,7 +330,7 @@ impl Near {
 
     /// A flow is not wanted any more.
     fn cancel(&mut self, id: FlowId) {
-        if self.flows.remove(&id).is_some() {
+        if self.flows.remove(id).is_some() {
             self.pair.receiver.cancel(id.number());
             self.pair.sender.cancel(id.number());
         }
@@ -394,7 +391,7 @@ impl Near {
     }
 
     fn head(&mut self, id: FlowId, status: StatusCode, headers: HeaderMap) {
-        let (FlowId::Fetch(fetch), Some(Flow::Fetch(flow))) = (id, self.flows.get_mut(&id)) else {
+        let (FlowId::Fetch(fetch), Some(Flow::Fetch(flow))) = (id, self.flows.get_mut(id)) else {
             return;
         };
         // One head, and no other protocol: none was asked for.
@@ -406,7 +403,7 @@ impl Near {
     }
 
     fn content(&mut self, id: FlowId, bytes: Bytes) {
-        match (id, self.flows.get_mut(&id)) {
+        match (id, self.flows.get_mut(id)) {
             // Content without a head.
             (_, Some(Flow::Fetch(flow))) if flow.fetch.is_some() => self.pair.close(None),
             (FlowId::Fetch(id), Some(Flow::Fetch(flow))) => {
@@ -420,10 +417,13 @@ impl Near {
 
     /// The far end has said all, or cannot.
     fn end(&mut self, id: FlowId, result: Result<(), FetchError>) {
-        match (id, self.flows.remove(&id)) {
-            (FlowId::Fetch(id), Some(Flow::Fetch(request))) => self.answered(id, request, result),
-            (FlowId::Tcp(id), Some(Flow::Tcp(flow))) => self.server_end(id, flow, result),
-            _ => {}
+        match id {
+            FlowId::Tcp(id) => self.server_end(id, result),
+            FlowId::Fetch(fetch) => {
+                if let Some(Flow::Fetch(request)) = self.flows.remove(id) {
+                    self.answered(fetch, request, result);
+                }
+            }
         }
     }
 
@@ -450,7 +450,7 @@ impl Near {
 
     /// The far end is gone: what it has not answered goes past it, if it may be sent twice.
     fn break_off(&mut self) {
-        for (id, flow) in std::mem::take(&mut self.flows) {
+        for (id, flow) in self.flows.take() {
             let (id, request) = match (id, flow) {
                 (FlowId::Fetch(id), Flow::Fetch(request)) => (id, request),
                 (FlowId::Tcp(id), _) => {

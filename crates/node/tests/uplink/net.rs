@@ -8,7 +8,7 @@ use node::uplink::{
 };
 use node::{Access, Caller, Dial, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use store::{Files as _, Memory, Ring};
 use wire::Instant;
@@ -102,6 +102,8 @@ impl Side {
     }
 }
 
+/// Whose connections they are, unless it is said.
+pub const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 /// A port whose server refuses.
 pub const CLOSED_PORT: u16 = 9;
 
@@ -498,12 +500,15 @@ impl Net {
 
     /// A client dials: its connection.
     pub fn dial(&mut self, to: &str) -> TcpId {
+        self.dial_from(CLIENT, to)
+    }
+
+    pub fn dial_from(&mut self, client: IpAddr, to: &str) -> TcpId {
         let to = to.parse().expect("an address");
-        assert!(self.near.may_dial(to), "{to}");
+        assert!(self.near.may_dial(to, client), "{to}");
         self.calls += 1;
         let id = TcpId(self.calls);
         self.clients.insert(id, Side::default());
-        let client = [10, 0, 0, 1].into();
         self.near.handle_input(self.now, NearInput::Dial(id, to, client));
         if !self.deaf.contains(&id) {
             self.near.handle_input(self.now, NearInput::GrantTcp(id, 64 * 1024));

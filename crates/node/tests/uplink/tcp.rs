@@ -1,9 +1,10 @@
 //! TCP flows of any kind by the pair.
 
 use crate::bytes::{noise, page};
-use crate::net::{CLOSED_PORT, Link, Net};
+use crate::net::{CLIENT, CLOSED_PORT, Link, Net};
 use node::FetchError;
 use node::uplink::Reach;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 const SERVER: &str = "198.51.100.7:5432";
@@ -154,7 +155,7 @@ fn a_silent_far_end_breaks_connections_off() {
     net.cut();
     net.until(|net| net.clients[&client].end.is_some());
     assert_eq!(net.clients[&client].end, Some(Err(FetchError::Truncated)));
-    assert!(!net.near.may_dial(SERVER.parse().unwrap()));
+    assert!(!net.near.may_dial(SERVER.parse().unwrap(), CLIENT));
     assert_eq!(net.near.reach(), None);
 }
 
@@ -176,7 +177,7 @@ fn what_the_far_end_does_not_reach_goes_past_it() {
     net.reach = Reach { v4: true, v6: false };
     net.until(|net| net.near.is_up());
     assert_eq!(net.near.reach(), Some(net.reach));
-    let mut may = |to: &str| net.near.may_dial(to.parse().unwrap());
+    let mut may = |to: &str| net.near.may_dial(to.parse().unwrap(), CLIENT);
     assert!(may("198.51.100.7:25") && may("[::ffff:198.51.100.7]:25"));
     for past in ["[2001:db8::1]:25", "192.168.1.1:25", "10.0.0.1:25", "[fd00::1]:25"] {
         assert!(!may(past), "{past}");
@@ -326,5 +327,21 @@ fn the_near_end_hears_when_a_family_is_lost() {
     let lost = Reach { v4: true, v6: false };
     net.far.handle_input(net.now, node::uplink::FarInput::Reaches(lost));
     net.until(|net| net.near.reach() == Some(lost));
-    assert!(!net.near.may_dial("[2001:db8::1]:25".parse().unwrap()));
+    assert!(!net.near.may_dial("[2001:db8::1]:25".parse().unwrap(), CLIENT));
+}
+
+#[test]
+fn a_client_with_connections_without_end_leaves_half_of_them_to_others() {
+    let mut net = Net::up(Link::FAST);
+    let (greedy, other) = (CLIENT, [10, 0, 0, 2].into());
+    let to: SocketAddr = SERVER.parse().unwrap();
+    let mut count = 0;
+    while net.near.may_dial(to, greedy) {
+        net.dial_from(greedy, SERVER);
+        count += 1;
+    }
+    assert_eq!(count, 512);
+    assert!(net.near.may_dial(to, other));
+    net.dial_from(other, SERVER);
+    assert!(!net.near.may_dial(to, greedy));
 }

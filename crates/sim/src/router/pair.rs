@@ -131,7 +131,7 @@ impl Pair {
         socket: SocketId,
         [client, to]: [SocketAddr; 2],
     ) {
-        if !self.near.may_dial(to) {
+        if !self.near.may_dial(to, client.ip()) {
             return host.abort(now, socket);
         }
         self.dialled += 1;
