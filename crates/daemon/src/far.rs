@@ -2,7 +2,7 @@
 //!
 //! *Start-up:* the key, a port, a few threads for packing. A gateway's histories and its engine are there from its
 //! first connection on. *The loop* is tokio's, on one thread. `far/door.rs` finds out who connects,
-//! `far/gateways.rs` opens and closes, `far/gateway.rs` drives one gateway's engine, `far/fetch.rs` asks origins,
+//! `far/gateways.rs` opens and closes, `far/share.rs` shares memory out, `far/gateway.rs` drives one gateway's engine, `far/fetch.rs` asks origins,
 //! `far/tcp.rs` has connections with servers of other protocols. It is no member of a mesh, stores
 //! no responses, and needs no rights beyond its port: it gives up all others (`rights.rs`).
 
@@ -11,6 +11,7 @@ mod fetch;
 mod gateway;
 mod gateways;
 mod room;
+mod share;
 mod tcp;
 
 use crate::cli::Far;
@@ -103,11 +104,12 @@ async fn serve(args: Far) -> Result<(), Failure> {
     let keys = PairKeys::new(&identity.seed, &entropy::bytes());
     let port = listener.local_addr().map_err(Failure::failed)?;
     say_lines(&keys, port);
-    let door = Rc::new(Door::new(keys, gateways));
+    let door = Rc::new(Door::new(keys, gateways.clone()));
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::failed)?;
     tokio::select! {
         () = Rc::clone(&door).accept(listener) => {}
+        () = gateways.keep_shares() => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }

@@ -4,6 +4,7 @@
 
 use super::fetch::{self, Content};
 use super::room::Room;
+use super::share::Share;
 use super::tcp::{self, Server};
 use crate::body_credit::BodyCredit;
 use crate::config::Place;
@@ -63,27 +64,6 @@ enum Running {
     },
     /// Its task ends by itself, once it is told to.
     Tcp(Rc<Server>),
-}
-
-/// A gateway's share of the memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// For content that origins may send, or that waits for the link.
-    pub content_bytes: u64,
-    /// Units in its index.
-    pub units_max: usize,
-}
-
-/// About what a unit takes in the index.
-const UNIT_BYTES: u64 = 130;
-
-impl Share {
-    /// The share of each of this many gateways.
-    pub fn of(memory: u64, gateways: usize) -> Self {
-        let each = memory / gateways.max(1) as u64;
-        let units = (each / 2 / UNIT_BYTES).min(u32::MAX.into());
-        Self { content_bytes: each - each / 2, units_max: units as usize }
-    }
 }
 
 /// What all gateways have in common.
@@ -161,6 +141,11 @@ impl Gateway {
         let gateway = Self(Rc::new(inner));
         spawn_local(gateway.clone().run(results));
         Ok(gateway)
+    }
+
+    /// How many units its index has.
+    pub fn units(&self) -> usize {
+        self.0.state.borrow().far.units()
     }
 
     /// From now on it has this share of the memory.

@@ -159,6 +159,11 @@ impl Far {
         self.flows.len()
     }
 
+    /// How many units its index has.
+    pub fn units(&self) -> usize {
+        self.pair.sender.units()
+    }
+
     /// From now on flows have at most this many bytes of content here, and the index this many units.
     pub fn limit(&mut self, content_bytes: u64, units_max: usize) {
         self.credit.set_max(content_bytes.min(CONTENT_MAX));

@@ -60,6 +60,11 @@ impl Outward {
         self.published.drop_flows();
     }
 
+    /// How many units the index has.
+    pub fn units(&self) -> usize {
+        self.ours.units()
+    }
+
     /// The index has at most this many units from now on.
     pub fn limit(&mut self, units_max: usize) {
         self.ours.limit(units_max);

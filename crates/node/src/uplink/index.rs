@@ -35,9 +35,27 @@ impl Index {
     /// At most this many units are indexed from now on.
     pub fn limit(&mut self, units_max: usize) {
         self.units_max = units_max.max(1);
+        let before = self.marks.len();
         while self.marks.len() > self.units_max {
             self.drop_oldest();
         }
+        if self.marks.len() < before {
+            self.shrink();
+        }
+    }
+
+    /// Gives back memory that others are to have.
+    fn shrink(&mut self) {
+        self.marks.shrink_to_fit();
+        self.lengths.shrink_to_fit();
+        self.by_name.shrink_to_fit();
+        self.by_url.shrink_to_fit();
+        self.alike.iter_mut().for_each(Map::shrink_to_fit);
+    }
+
+    /// How many units it has.
+    pub fn len(&self) -> usize {
+        self.marks.len()
     }
 
     /// The position after the newest.
