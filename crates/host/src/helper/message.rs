@@ -98,8 +98,8 @@ impl Request {
         let names: Option<Vec<String>> = places.map(name).collect();
         let count = usize::from(bytes[5]);
         let Some(names) = names.filter(|_| count <= NAMES_MAX) else { return (number, None) };
-        let Some(reach) = Reach::from_bits(bytes[6]) else { return (number, None) };
-        if bytes[6] != 0 && !matches!(bytes[4], 1 | 2) {
+        let reach = Reach::from_bits(bytes[6]);
+        if reach.bits() != bytes[6] || bytes[6] != 0 && !matches!(bytes[4], 1 | 2) {
             return (number, None);
         }
         let request = match (bytes[4], count) {

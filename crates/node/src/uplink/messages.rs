@@ -344,7 +344,7 @@ fn decode_fields(
             Message::Head(flow, status, fetch::decode_headers(fields)?)
         }
         BATCH => Message::Batch(cx.decode_batch(flow, fields)?),
-        FINISH => Message::Finish(flow, fetch::result_of(fields.number()?)?),
+        FINISH => Message::Finish(flow, fetch::result_of(fields.number()?)),
         WANT => {
             let count = fields.up_to(WANTS_MAX)?;
             Message::Want((0..count).map(|_| fields.number()).collect::<Result<_, _>>()?)
@@ -359,7 +359,7 @@ fn decode_fields(
         BEATEN => Message::Beaten(fields.short()?),
         REACHES => {
             let [reach] = fields.array()?;
-            Message::Reaches(Reach::from_bits(reach).ok_or(Malformed)?)
+            Message::Reaches(Reach::from_bits(reach))
         }
         ROOT => Message::Root {
             flow,
@@ -409,12 +409,11 @@ fn decode_hello(fields: &mut Fields<'_>) -> Result<Message, Malformed> {
     }
     let fresh = fields.array()?;
     let [reach] = fields.array()?;
-    let reach = Reach::from_bits(reach).ok_or(Malformed)?;
     let scheme = match fields.array()? {
         [0, 0, 0] => None,
         code => Some(Published::of_code(code).ok_or(Malformed)?),
     };
-    Ok(Message::Hello(Hello { out, within, fresh, reach, scheme }))
+    Ok(Message::Hello(Hello { out, within, fresh, reach: Reach::from_bits(reach), scheme }))
 }
 
 impl Context {

@@ -83,9 +83,9 @@ impl Reach {
         u8::from(self.v4) | u8::from(self.v6) << 1
     }
 
-    /// The families of such a byte; `None` if it has other bits.
-    pub fn from_bits(bits: u8) -> Option<Self> {
-        (bits <= 3).then_some(Self { v4: bits & 1 != 0, v6: bits & 2 != 0 })
+    /// The families of such a byte. Other bits are left for later versions.
+    pub fn from_bits(bits: u8) -> Self {
+        Self { v4: bits & 1 != 0, v6: bits & 2 != 0 }
     }
 }
 
