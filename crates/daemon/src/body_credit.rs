@@ -29,12 +29,12 @@ impl BodyCredit {
         self.opened.notify_one();
     }
 
-    /// Reads content to its end, as fast as grants allow, and calls `each` with each piece.
+    /// Reads content to its end, as fast as grants and `each` allow, which gets each piece.
     pub async fn read(
         &self,
         clock: Clock,
         content: &mut Incoming,
-        each: impl Fn(Bytes),
+        each: impl AsyncFn(Bytes),
     ) -> Result<(), FetchError> {
         loop {
             while !self.grants.get().is_open() && !content.is_end_stream() {
@@ -57,7 +57,7 @@ impl BodyCredit {
                         let mut grants = self.grants.get();
                         grants.took(clock.now(), bytes.len());
                         self.grants.set(grants);
-                        each(bytes);
+                        each(bytes).await;
                     }
                 }
             }

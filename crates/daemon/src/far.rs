@@ -2,7 +2,8 @@
 //!
 //! *Start-up:* the key, a port, a few threads for packing. A gateway's histories and its engine are there from its
 //! first connection on. *The loop* is tokio's, on one thread. `far/door.rs` finds out who connects,
-//! `far/gateways.rs` opens and closes, `far/share.rs` shares memory out, `far/gateway.rs` drives one gateway's engine, `far/fetch.rs` asks origins,
+//! `far/gateways.rs` opens and closes, `far/share.rs` shares memory out, `far/gateway.rs` drives one gateway's engine, whose
+//! flows take turns (`far/turns.rs`), `far/fetch.rs` asks origins,
 //! `far/tcp.rs` has connections with servers of other protocols. It is no member of a mesh, stores
 //! no responses, and needs no rights beyond its port: it gives up all others (`rights.rs`).
 
@@ -13,6 +14,7 @@ mod gateways;
 mod room;
 mod share;
 mod tcp;
+mod turns;
 
 use crate::cli::Far;
 use crate::config::{Machine, Place};
@@ -40,6 +42,8 @@ const MEMORY: (u64, u64) = (64 << 20, 1 << 20);
 
 /// Threads that pack and unpack for all gateways at most.
 const WORKERS_MAX: usize = 4;
+/// The size of the buffer of a connection with an origin: a hostile gateway has a thousand of them.
+const BUFFER: usize = 16 * 1024;
 /// Idle connections to origins, over all gateways' pools …
 const IDLE_MAX: usize = 256;
 /// … and of each at least.
@@ -88,6 +92,7 @@ async fn serve(args: Far) -> Result<(), Failure> {
     let egress = egress::follow(Vec::new(), &[]).await.map_err(Failure::failed)?;
     let access = node::Access { direct: args.private.clone(), ..node::Access::default() };
     let pool = Pool::new(Dialler::new(access, egress, Traffic::default()), tls);
+    let pool = pool.with_buffers(BUFFER);
     let (memory, each) = MEMORY;
     let memory = args.memory.map_or(memory + each * args.near.len() as u64, |size| size.0);
     let setting = Setting {

@@ -90,7 +90,7 @@ async fn take_content(
     content: &mut Incoming,
     credit: &BodyCredit,
 ) -> Result<(), FetchError> {
-    let feed = |bytes| driver.feed(Input::Origin(OriginInput::Body(id, bytes)));
+    let feed = async |bytes| driver.feed(Input::Origin(OriginInput::Body(id, bytes)));
     credit.read(driver.clock(), content, feed).await
 }
 

@@ -33,6 +33,8 @@ pub struct Pool {
     tls: Option<Tls>,
     idle: Rc<RefCell<OriginPool<Connection>>>,
     clock: Clock,
+    /// The size of a connection's buffer, in bytes.
+    buffer: usize,
 }
 
 struct Connection {
@@ -52,7 +54,15 @@ impl Pool {
     /// An empty pool. Without `tls`, fetches that need it fail.
     #[must_use]
     pub fn new(dialler: Dialler, tls: Option<Tls>) -> Self {
-        Self { dialler, tls, idle: Rc::default(), clock: Clock::start() }
+        let (idle, clock) = (Rc::default(), Clock::start());
+        Self { dialler, tls, idle, clock, buffer: READ_MAX }
+    }
+
+    /// A pool whose connections have buffers of this many bytes (default: 64 KiB, at least 8 KiB). What is read at one time is
+    /// shorter than two of them.
+    #[must_use]
+    pub fn with_buffers(self, bytes: usize) -> Self {
+        Self { buffer: bytes, ..self }
     }
 
     /// A pool for another tenant, of at most this many idle connections: no request of one follows that of another.
@@ -104,9 +114,32 @@ impl Pool {
         let made = self.idle.borrow().made(fetch);
         let stream = self.dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
         match tls {
-            None => open(stream, made).await,
-            Some(tls) => open(tls.connect(&fetch.dial, stream).await?, made).await,
+            None => self.open(stream, made).await,
+            Some(tls) => self.open(tls.connect(&fetch.dial, stream).await?, made).await,
         }
+    }
+
+    /// Begins to speak HTTP on a connection.
+    async fn open<S>(&self, stream: S, made: Made) -> Result<Connection, FetchError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let screened = Screened::origin(stream);
+        let signs = screened.signs();
+        let (sender, driver) = http1::Builder::new()
+            // By default hyper begins with a smaller buffer, and enlarges it step by step.
+            .max_buf_size(self.buffer)
+            .handshake(TokioIo::new(screened))
+            .await
+            .map_err(|_| FetchError::Truncated)?;
+        // The task ends when the sender is dropped or the origin closes; requests see the errors
+        // themselves.
+        tokio::task::spawn_local(async move {
+            if let Err(error) = driver.with_upgrades().await {
+                tracing::debug!(%error, "a connection to an origin ended");
+            }
+        });
+        Ok(Connection { sender, signs, made })
     }
 
     /// Keeps the connection of a response whose content has ended.
@@ -263,29 +296,6 @@ pub fn head_bytes(fetch: &Fetch) -> Vec<u8> {
     node::head_bytes(&fetch.method, &fetch.path, &fetch.headers)
 }
 
-/// Begins to speak HTTP on a connection.
-async fn open<S>(stream: S, made: Made) -> Result<Connection, FetchError>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let screened = Screened::origin(stream);
-    let signs = screened.signs();
-    let (sender, driver) = http1::Builder::new()
-        // By default hyper begins with a smaller buffer, and enlarges it step by step.
-        .max_buf_size(READ_MAX)
-        .handshake(TokioIo::new(screened))
-        .await
-        .map_err(|_| FetchError::Truncated)?;
-    // The task ends when the sender is dropped or the origin closes; requests see the errors
-    // themselves.
-    tokio::task::spawn_local(async move {
-        if let Err(error) = driver.with_upgrades().await {
-            tracing::debug!(%error, "a connection to an origin ended");
-        }
-    });
-    Ok(Connection { sender, signs, made })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,6 +331,49 @@ mod tests {
         (address, made)
     }
 
+    fn asked(address: SocketAddr) -> Fetch {
+        Fetch {
+            dial: Dial::Address(address),
+            tls: false,
+            client: address.ip(),
+            caller: Caller::ThisMachine,
+            method: http::Method::GET,
+            path: "/".into(),
+            headers: http::HeaderMap::new(),
+            exchange: None,
+            binding: None,
+        }
+    }
+
+    async fn pool() -> Pool {
+        let egress = crate::egress::follow(Vec::new(), &[]).await.unwrap();
+        Pool::new(Dialler::new(node::Access::default(), egress, Traffic::default()), None)
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn no_piece_of_an_answer_is_as_long_as_two_buffers() {
+        let all = async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let fetch = asked(listener.local_addr().unwrap());
+            tokio::task::spawn_local(async move {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let head = b"HTTP/1.1 200 OK\r\ncontent-length: 300000\r\n\r\n";
+                stream.write_all(head).await.unwrap();
+                stream.write_all(&[0; 300_000]).await.unwrap();
+                std::future::pending::<()>().await
+            });
+            let pool = pool().await.with_buffers(9000);
+            let answer = pool.ask(&fetch, Content::None, None).await.unwrap();
+            let mut body = answer.split().0.into_body();
+            let mut longest = 0;
+            while let Some(frame) = body.frame().await {
+                longest = longest.max(frame.unwrap().into_data().unwrap().len());
+            }
+            assert!((9000..18_000).contains(&longest), "{longest}");
+        };
+        tokio::task::LocalSet::new().run_until(all).await;
+    }
+
     fn out_by(interface: &str) -> Exit {
         let interface = Some(Interface { name: interface.into(), index: 1 });
         Exit::Gateway(Uplink { address: None, interface, source: RouteSource::Kernel })
@@ -330,20 +383,7 @@ mod tests {
     async fn a_connection_by_a_former_way_out_serves_no_more() {
         let all = async {
             let (address, made) = origin().await;
-            let fetch = Fetch {
-                dial: Dial::Address(address),
-                tls: false,
-                client: address.ip(),
-                caller: Caller::ThisMachine,
-                method: http::Method::GET,
-                path: "/".into(),
-                headers: http::HeaderMap::new(),
-                exchange: None,
-                binding: None,
-            };
-            let egress = crate::egress::follow(Vec::new(), &[]).await.unwrap();
-            let pool =
-                Pool::new(Dialler::new(node::Access::default(), egress, Traffic::default()), None);
+            let (fetch, pool) = (asked(address), pool().await);
             for (interface, connections) in [("wan0", 1), ("wan0", 1), ("wan1", 2), ("wan1", 2)] {
                 pool.follow(&out_by(interface));
                 let answer = pool.ask(&fetch, Content::None, None).await.unwrap();

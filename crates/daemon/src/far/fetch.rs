@@ -129,6 +129,7 @@ async fn ask(
     credit: &BodyCredit,
 ) -> Result<(), FetchError> {
     let _place = gateway.place()?;
+    gateway.turn().await;
     let answer = pool.ask(request, content, None).await?;
     let (response, connection) = answer.split();
     let (head, mut content) = response.into_parts();
@@ -136,7 +137,10 @@ async fn ask(
         return Err(FetchError::Malformed);
     }
     gateway.feed(FarInput::Origin(OriginInput::Head(id, head.status, head.headers)));
-    let feed = |bytes| gateway.feed(FarInput::Origin(OriginInput::Body(id, bytes)));
+    let feed = async |bytes| {
+        gateway.turn().await;
+        gateway.feed(FarInput::Origin(OriginInput::Body(id, bytes)));
+    };
     credit.read(gateway.clock(), &mut content, feed).await?;
     drop(content);
     pool.keep(connection).await;

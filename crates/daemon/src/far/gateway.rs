@@ -6,6 +6,7 @@ use super::fetch::{self, Content};
 use super::room::Room;
 use super::share::Share;
 use super::tcp::{self, Server};
+use super::turns::Turns;
 use crate::body_credit::BodyCredit;
 use crate::config::Place;
 use crate::entropy;
@@ -39,6 +40,7 @@ struct Inner {
     state: RefCell<State>,
     pool: Pool,
     room: Room,
+    turns: Turns,
     changed: Notify,
     rearm: Notify,
     armed: Cell<Option<wire::Instant>>,
@@ -134,6 +136,7 @@ impl Gateway {
             state: RefCell::new(state),
             pool: setting.pool.apart(setting.idle_each),
             room: setting.room.clone(),
+            turns: Turns::default(),
             changed: Notify::new(),
             rearm: Notify::new(),
             armed: Cell::new(None),
@@ -249,6 +252,12 @@ impl Gateway {
     /// A place for a connection with a server, unless this gateway has its share.
     pub fn place(&self) -> Result<super::room::Place, FetchError> {
         self.0.room.take(self.0.key).ok_or(FetchError::NoRoom)
+    }
+
+    /// Waits until it is the turn of one of this gateway's flows. Each gateway has one turn in a round of the loop, for
+    /// what its flow does until it waits again: so no gateway's flows, however many, hold up another gateway.
+    pub async fn turn(&self) {
+        self.0.turns.next().await;
     }
 
     /// A request has ended.

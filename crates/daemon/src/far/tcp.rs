@@ -41,6 +41,7 @@ pub async fn run(
     let end = End { gateway: &gateway, id, server: &server };
     let dialled = async {
         let place = gateway.place()?;
+        gateway.turn().await;
         Ok((dialler.dial(&dial, client, Caller::Gateway).await?, place))
     };
     match dialled.await {
@@ -73,7 +74,8 @@ impl Engine for End<'_> {
         }
     }
 
-    fn heard(&self, bytes: Bytes) {
+    async fn heard(&self, bytes: Bytes) {
+        self.gateway.turn().await;
         let left = self.server.granted.get().saturating_sub(bytes.len() as u64);
         self.server.granted.set(left);
         self.gateway.feed(FarInput::Origin(OriginInput::Body(self.id, bytes)));

@@ -73,7 +73,7 @@ pub trait Engine {
     async fn room(&self) -> Option<u64>;
 
     /// The connection has said this.
-    fn heard(&self, bytes: Bytes);
+    async fn heard(&self, bytes: Bytes);
 
     /// It has said all, or is broken off.
     fn ended(&self, result: Result<(), FetchError>);
@@ -102,7 +102,7 @@ where
                     engine.ended(Ok(()));
                     return Ok(());
                 }
-                Ok(_) => engine.heard(buffer.split().freeze()),
+                Ok(_) => engine.heard(buffer.split().freeze()).await,
                 Err(_) => return Err(()),
             }
         }

@@ -100,7 +100,7 @@ impl<D: Feed> Engine for Dialled<D> {
         self.uplink.room(FlowId::Tcp(self.id)).await
     }
 
-    fn heard(&self, bytes: Bytes) {
+    async fn heard(&self, bytes: Bytes) {
         self.pass(bytes.len() as u64);
         let mut said = self.said.borrow_mut();
         if let Some(kept) = &mut *said {
