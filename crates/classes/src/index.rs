@@ -7,9 +7,11 @@
 
 mod fields;
 mod promises;
+mod ring;
 
 use std::io::Write;
 
+use bzip2::{Decompress, Status};
 use flate2::write::MultiGzDecoder;
 use xz4rust::XzDecoder;
 
@@ -46,6 +48,7 @@ enum Form {
     Unknown(Box<Sink>),
     Plain(Box<Sink>),
     Gzip(Box<MultiGzDecoder<Sink>>),
+    Bzip2(Box<Bzip2>),
     Xz(Box<Xz>),
     /// It is broken, or too large.
     GivenUp,
@@ -56,6 +59,12 @@ struct Sink {
     fields: Fields,
     promises: Promises,
     room: u64,
+}
+
+struct Bzip2 {
+    decoder: Decompress,
+    sink: Sink,
+    out: Box<[u8]>,
 }
 
 struct Xz {
@@ -77,8 +86,10 @@ impl IndexReader {
         let (path, root) = (Clean::new(url.path)?, root(format, url)?);
         let records = match format {
             IndexFormat::AptRelease => Records::Release,
-            IndexFormat::AptPackages => Records::Packages { digest: "SHA256" },
-            IndexFormat::OpenwrtPackages => Records::Packages { digest: "SHA256sum" },
+            IndexFormat::AptPackages => Records::Packages { sha256: "SHA256", sha512: "SHA512" },
+            IndexFormat::OpenwrtPackages => {
+                Records::Packages { sha256: "SHA256sum", sha512: "SHA512sum" }
+            }
         };
         let fields = Fields::new(records, IndexId::of_url(url), root);
         let sink = Sink { fields, promises: Promises::default(), room: SIZE_MAX };
@@ -86,6 +97,7 @@ impl IndexReader {
             (IndexFormat::AptRelease, _) => Form::Plain(Box::new(sink)),
             (_, Some((_, "gz"))) => Form::gzip(sink),
             (_, Some((_, "xz"))) => Form::xz(sink),
+            (_, Some((_, "bz2"))) => Form::bzip2(sink),
             _ => Form::Unknown(Box::new(sink)),
         };
         Some(Self { form, read: 0 })
@@ -150,16 +162,21 @@ impl Form {
         Self::Gzip(Box::new(MultiGzDecoder::new(sink)))
     }
 
+    fn bzip2(sink: Sink) -> Self {
+        Self::Bzip2(Box::new(Bzip2::new(sink)))
+    }
+
     fn xz(sink: Sink) -> Self {
         Self::Xz(Box::new(Xz::new(sink)))
     }
 
-    /// The first byte shows the form: no list of fields begins with that of gzip (RFC 1952 §2.3.1) or of xz.
+    /// The first byte shows the form: no list of packages begins with that of gzip (RFC 1952 §2.3.1), xz or bzip2 (`B`).
     fn settle(&mut self, bytes: &[u8]) {
         let Some(first) = bytes.first() else { return };
         *self = match (std::mem::replace(self, Self::GivenUp), first) {
             (Self::Unknown(sink), 0x1f) => Self::gzip(*sink),
             (Self::Unknown(sink), 0xfd) => Self::xz(*sink),
+            (Self::Unknown(sink), b'B') => Self::bzip2(*sink),
             (Self::Unknown(sink), _) => Self::Plain(sink),
             (known, _) => known,
         };
@@ -169,6 +186,7 @@ impl Form {
         match self {
             Self::Plain(sink) | Self::Unknown(sink) => Some(sink),
             Self::Gzip(decoder) => Some(decoder.get_mut()),
+            Self::Bzip2(bzip2) => Some(&mut bzip2.sink),
             Self::Xz(xz) => Some(&mut xz.sink),
             Self::GivenUp => None,
         }
@@ -179,6 +197,7 @@ impl Form {
             Self::Plain(sink) | Self::Unknown(sink) => sink.write_all(bytes).is_ok(),
             // Without the flush, the decoder keeps its last output back.
             Self::Gzip(decoder) => decoder.write_all(bytes).and_then(|()| decoder.flush()).is_ok(),
+            Self::Bzip2(bzip2) => bzip2.feed(bytes).is_some(),
             Self::Xz(xz) => xz.feed(bytes).is_some(),
             Self::GivenUp => false,
         }
@@ -195,6 +214,35 @@ impl Write for Sink {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+impl Bzip2 {
+    fn new(sink: Sink) -> Self {
+        Self { decoder: Decompress::new(false), sink, out: vec![0; 32 << 10].into() }
+    }
+
+    /// Takes a piece; `None` if the index is broken.
+    fn feed(&mut self, mut bytes: &[u8]) -> Option<()> {
+        loop {
+            let (read, wrote) = (self.decoder.total_in(), self.decoder.total_out());
+            let status = self.decoder.decompress(bytes, &mut self.out).ok()?;
+            let read = (self.decoder.total_in() - read) as usize;
+            let wrote = (self.decoder.total_out() - wrote) as usize;
+            bytes = &bytes[read..];
+            self.sink.write_all(&self.out[..wrote]).ok()?;
+            match status {
+                Status::MemNeeded => return None,
+                Status::Ok if read + wrote == 0 && !bytes.is_empty() => return None,
+                // Programs that compress in parallel write one stream after the other.
+                Status::StreamEnd => self.decoder = Decompress::new(false),
+                _ => {}
+            }
+            // A block's output is given before more is read.
+            if bytes.is_empty() && wrote < self.out.len() {
+                return Some(());
+            }
+        }
     }
 }
 

@@ -49,6 +49,7 @@ const LICENCES: [&str; 15] = [
     "Unicode-DFS-2016",
     "Unlicense",
     "Zlib",
+    "bzip2-1.0.6",
 ];
 
 /// Crates whose own lints differ from the workspace's, so that these files may have `unsafe`: a packet

@@ -12,10 +12,10 @@ const LINE_MAX: usize = 4 << 10;
 /// What an index is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Records {
-    /// One record, whose field `SHA256` has a line `DIGEST SIZE PATH` for each index.
+    /// One record, whose fields `SHA256` and `SHA512` have a line `DIGEST SIZE PATH` for each index.
     Release,
-    /// A record for each package, with `Filename` and a field for the digest.
-    Packages { digest: &'static str },
+    /// A record for each package, with `Filename` and fields of these names for digests.
+    Packages { sha256: &'static str, sha512: &'static str },
 }
 
 /// Reads lines.
@@ -26,11 +26,11 @@ pub(super) struct Fields {
     /// The line so far.
     line: Vec<u8>,
     is_long: bool,
-    /// Within the field `SHA256` of a `Release`.
-    is_listing: bool,
+    /// The algorithm of the digests in the field of a `Release`.
+    listing: Option<&'static str>,
     /// Of the package's record.
     file: Option<String>,
-    digest: Option<[u8; 32]>,
+    digest: Option<Digest>,
 }
 
 /// The folder that an index's paths are below.
@@ -58,7 +58,7 @@ impl Fields {
             root: Root { tls, host: host.into(), port, path: path.into() },
             line: Vec::new(),
             is_long: false,
-            is_listing: false,
+            listing: None,
             file: None,
             digest: None,
         }
@@ -91,45 +91,56 @@ impl Fields {
     fn read(&mut self, line: &str, promises: &mut Promises) {
         match self.records {
             Records::Release => self.read_release(line, promises),
-            Records::Packages { digest } => self.read_package(line, digest, promises),
+            Records::Packages { sha256, sha512 } => {
+                self.read_package(line, [sha256, sha512], promises)
+            }
         }
     }
 
     fn read_release(&mut self, line: &str, promises: &mut Promises) {
         let Some(entry) = line.strip_prefix(' ') else {
-            self.is_listing = line == "SHA256:";
+            self.listing = match line {
+                "SHA256:" => Some("sha256"),
+                "SHA512:" => Some("sha512"),
+                _ => None,
+            };
             return;
         };
-        if self.is_listing
-            && let Some(Ok(digest)) = entry.split_ascii_whitespace().next().map(Digest::from_hex)
+        if let Some(Ok(digest)) = entry.split_ascii_whitespace().next().map(Digest::from_hex)
+            && self.listing == Some(digest.algorithm())
         {
             promises.link(digest, self.root.url());
         }
     }
 
-    fn read_package(&mut self, line: &str, name: &str, promises: &mut Promises) {
-        if let Some((field, value)) = line.split_once(':') {
-            if field == "Filename" {
-                self.file = Some(value.trim().to_owned());
-            } else if field == name
-                && let Ok(Digest::Sha256(digest)) = Digest::from_hex(value.trim())
-            {
-                self.digest = Some(digest);
+    fn read_package(&mut self, line: &str, names: [&str; 2], promises: &mut Promises) {
+        let Some((field, value)) = line.split_once(':') else {
+            if line.is_empty() {
+                (self.file, self.digest) = (None, None);
             }
-        } else if line.is_empty() {
-            self.digest = None;
-            self.file = None;
+            return;
+        };
+        let read = || Digest::from_hex(value.trim()).ok();
+        match (field, names.iter().position(|it| *it == field)) {
+            ("Filename", _) => {
+                // Of another record, if that has no end.
+                self.digest.take_if(|_| self.file.is_some());
+                let file = value.trim();
+                self.file = Some(file.strip_prefix("./").unwrap_or(file).to_owned());
+            }
+            (_, Some(0)) => self.digest = read().filter(is_short).or(self.digest),
+            // Only what has no other one.
+            (_, Some(_)) if self.digest.is_none() => {
+                self.digest = read().filter(|it| !is_short(it))
+            }
+            _ => return,
         }
-        // Both are there once in a record.
         if let (Some(file), Some(digest)) = (&self.file, self.digest) {
-            let file = file.strip_prefix("./").unwrap_or(file).to_owned();
-            self.promise(&file, digest, promises);
-            self.digest = None;
-            self.file = None;
+            self.promise(file, digest, promises);
         }
     }
 
-    fn promise(&self, path: &str, digest: [u8; 32], promises: &mut Promises) {
+    fn promise(&self, path: &str, digest: Digest, promises: &mut Promises) {
         let is_clear = Clean::new(&format!("/{path}")).is_some_and(|it| it.query.is_none());
         if is_clear {
             promises.add(self.index, path, digest);
@@ -153,4 +164,8 @@ impl Fields {
     pub(super) fn capacity(&self) -> usize {
         self.line.capacity() + self.file.as_ref().map_or(0, String::capacity)
     }
+}
+
+fn is_short(digest: &Digest) -> bool {
+    matches!(digest, Digest::Sha256(_))
 }

@@ -2,29 +2,37 @@
 
 use std::collections::VecDeque;
 
-use hashbrown::HashTable;
 use wire::Digest;
 
+use super::ring::{Key, Ring};
 use crate::Url;
 
-/// The digests that indexes promise for files: at most [`Promises::MAX`], each of 44 bytes and about 8 to find it; the
-/// one that was added first is forgotten first.
+/// The digests that indexes promise for files: at most [`Promises::MAX`], each of 44 bytes and about 8 to find it, and half
+/// as many of SHA-512, of 76 bytes. The one that was added first is forgotten first.
 ///
 /// A promise is of an index, not of a host: mirrors of one archive have the same indexes, and each is read once. It
 /// counts for the host that sent the index, and once the index is verified for every host that says to have it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Promises {
-    /// A ring, once it is full.
-    entries: Vec<Entry>,
-    /// Where the oldest entry is.
-    oldest: usize,
-    places: HashTable<u32>,
+    sha256: Ring<32>,
+    sha512: Ring<64>,
     /// The indexes that were read and have their digests, the latest last: at most [`INDEXES_MAX`].
     verified: VecDeque<(Digest, IndexId)>,
     /// The archives that have them, the latest last: at most [`ARCHIVES_MAX`].
     archives: VecDeque<Archive>,
-    forgotten: u64,
     given_up: u64,
+}
+
+impl Default for Promises {
+    fn default() -> Self {
+        Self {
+            sha256: Ring::new(Self::MAX),
+            sha512: Ring::new(Self::MAX / 2),
+            verified: VecDeque::new(),
+            archives: VecDeque::new(),
+            given_up: 0,
+        }
+    }
 }
 
 /// The most indexes that are known by their digests, and the most of one archive.
@@ -32,15 +40,6 @@ const INDEXES_MAX: usize = 64;
 
 /// The most archives that are known.
 const ARCHIVES_MAX: usize = 64;
-
-#[derive(Debug)]
-struct Entry {
-    key: Key,
-    digest: [u8; 32],
-}
-
-/// The first bytes of the BLAKE3 hash of an index's identity and a path.
-type Key = [u8; 12];
 
 /// What an index is known by: the URL that it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +76,7 @@ impl Archive {
 }
 
 impl Promises {
-    /// The most promises.
+    /// The most promises of SHA-256.
     pub const MAX: usize = 64 << 10;
 
     /// The digest that is promised for a URL, by the latest index of its archive that names it.
@@ -86,17 +85,20 @@ impl Promises {
         let mut keys = archives.flat_map(|(archive, path)| {
             archive.indexes.iter().rev().map(move |index| entry_key(*index, path))
         });
-        keys.find_map(|key| self.place(key)).map(|place| Digest::Sha256(self.entries[place].digest))
+        keys.find_map(|key| {
+            let short = self.sha256.get(key).map(Digest::Sha256);
+            short.or_else(|| self.sha512.get(key).map(Digest::Sha512))
+        })
     }
 
     /// How many promises are known.
     pub fn count(&self) -> usize {
-        self.entries.len()
+        self.sha256.len() + self.sha512.len()
     }
 
     /// How many promises were forgotten, for want of room, since the start.
     pub fn forgotten(&self) -> u64 {
-        self.forgotten
+        self.sha256.forgotten() + self.sha512.forgotten()
     }
 
     /// How many indexes were given up, since the start: they were broken, or too large.
@@ -138,35 +140,18 @@ impl Promises {
     }
 
     /// Adds an index's promise for the file at a path below its folder; a newer one replaces an older one.
-    pub(super) fn add(&mut self, index: IndexId, path: &str, digest: [u8; 32]) {
+    pub(super) fn add(&mut self, index: IndexId, path: &str, digest: Digest) {
         let key = entry_key(index, path);
-        if let Some(place) = self.place(key) {
-            self.entries[place].digest = digest;
-            return;
-        }
-        let entry = Entry { key, digest };
-        let place = if self.entries.len() < Self::MAX {
-            self.entries.push(entry);
-            self.entries.len() - 1
-        } else {
-            let place = self.oldest;
-            self.oldest = (place + 1) % Self::MAX;
-            let old = std::mem::replace(&mut self.entries[place], entry);
-            if let Ok(found) = self.places.find_entry(hash(old.key), |it| *it as usize == place) {
-                found.remove();
+        match digest {
+            Digest::Sha256(digest) => {
+                self.sha512.remove(key);
+                self.sha256.put(key, digest);
             }
-            self.forgotten += 1;
-            place
-        };
-        let entries = &self.entries;
-        let rehash = |it: &u32| hash(entries[*it as usize].key);
-        // `MAX` fits.
-        self.places.insert_unique(hash(key), place as u32, rehash);
-    }
-
-    fn place(&self, key: Key) -> Option<usize> {
-        let is_it = |it: &u32| self.entries[*it as usize].key == key;
-        self.places.find(hash(key), is_it).map(|it| *it as usize)
+            Digest::Sha512(digest) => {
+                self.sha256.remove(key);
+                self.sha512.put(key, digest);
+            }
+        }
     }
 }
 
@@ -191,11 +176,6 @@ fn key(parts: &[&[u8]]) -> Key {
     std::array::from_fn(|at| hash.as_bytes()[at])
 }
 
-fn hash(key: Key) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = key;
-    u64::from_le_bytes([a, b, c, d, e, f, g, h])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,8 +192,8 @@ mod tests {
     fn a_promise_is_of_one_archive() {
         let mut promises = Promises::default();
         promises.add_index(index(1), url("/debian/"));
-        promises.add(index(1), "pool/a", [1; 32]);
-        promises.add(index(1), "pool/a", [2; 32]);
+        promises.add(index(1), "pool/a", Digest::Sha256([1; 32]));
+        promises.add(index(1), "pool/a", Digest::Sha256([2; 32]));
         assert_eq!(promises.get(url("/debian/pool/a")), Some(Digest::Sha256([2; 32])));
         assert_eq!(promises.count(), 1);
         for other in [
@@ -233,7 +213,7 @@ mod tests {
         let mut promises = Promises::default();
         for (number, path) in [(1, "pool/a"), (2, "pool/b"), (3, "pool/c")] {
             promises.add_index(index(number), url("/debian/"));
-            promises.add(index(number), path, [number; 32]);
+            promises.add(index(number), path, Digest::Sha256([number; 32]));
         }
         promises.verify(index(1), digest(1));
         promises.verify(index(2), digest(2));
@@ -250,7 +230,7 @@ mod tests {
         let mut promises = Promises::default();
         for number in 0..200 {
             promises.add_index(index(number), url("/debian/"));
-            promises.add(index(number), "pool/a", [number; 32]);
+            promises.add(index(number), "pool/a", Digest::Sha256([number; 32]));
             promises.verify(index(number), Digest::Sha256([number; 32]));
         }
         assert_eq!(promises.get(url("/debian/pool/a")), Some(Digest::Sha256([199; 32])));
@@ -269,7 +249,7 @@ mod tests {
         promises.add_index(index(1), url("/"));
         let count = Promises::MAX + Promises::MAX / 2;
         for number in 0..count {
-            promises.add(index(1), &number.to_string(), [7; 32]);
+            promises.add(index(1), &number.to_string(), Digest::Sha256([7; 32]));
         }
         assert_eq!(promises.count(), Promises::MAX);
         assert_eq!(promises.forgotten(), (count - Promises::MAX) as u64);

@@ -47,6 +47,12 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+fn bzip2(text: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
 fn check_packages(promises: &Promises) {
     assert_eq!(
         promised(promises, "/debian/pool/main/h/hello/hello_2.10-3_amd64.deb").as_deref(),
@@ -104,6 +110,12 @@ fn packages_promise_files_below_the_root_in_any_form() {
         ("Packages.gz", gzip(PACKAGES.as_bytes())),
         ("Packages.xz", XZ.to_vec()),
         ("Packages.xz", LONG_XZ.to_vec()),
+        ("Packages.bz2", bzip2(PACKAGES.as_bytes())),
+        (
+            "Packages.bz2",
+            bzip2(&["Tag: none\n".repeat(10_000).as_bytes(), PACKAGES.as_bytes()].concat()),
+        ),
+        ("Packages.bz2", [bzip2(b"Tag: none\n"), bzip2(PACKAGES.as_bytes())].concat()),
     ] {
         // By its digest, the name does not say the form.
         for path in [format!("{folder}/{name}"), format!("{folder}/by-hash/SHA256/{ONE}")] {
@@ -112,6 +124,54 @@ fn packages_promise_files_below_the_root_in_any_form() {
             check_packages(&read(IndexFormat::AptPackages, &path, &pieces));
         }
     }
+}
+
+#[test]
+fn without_sha_256_the_longer_digest_is_promised() {
+    let (long, other) = ("03".repeat(64), "04".repeat(64));
+    let list = |fields: &str| {
+        let text = format!("Package: a\n{fields}\n");
+        let path = "/debian/dists/sid/main/Packages";
+        let promises = read(IndexFormat::AptPackages, path, &[text.as_bytes()]);
+        assert_eq!(promises.count(), 1);
+        promises.get(url("/debian/a.deb"))
+    };
+    let (short, long_one) = (Some(Digest::Sha256([1; 32])), Some(Digest::Sha512([3; 64])));
+    assert_eq!(list(&format!("Filename: a.deb\nSHA512: {long}\n")), long_one);
+    assert_eq!(list(&format!("SHA512: {long}\nFilename: a.deb\n")), long_one);
+    assert_eq!(list(&format!("Filename: a.deb\nSHA256: {ONE}\nSHA512: {long}\n")), short);
+    assert_eq!(list(&format!("Filename: a.deb\nSHA512: {long}\nSHA256: {ONE}\n")), short);
+    assert_eq!(list(&format!("Filename: a.deb\nSHA256: {long}\nSHA512: {long}\n")), long_one);
+    assert_eq!(
+        list(&format!("Filename: a.deb\nSHA512: {ONE}\nSHA512: {other}\n")),
+        Some(Digest::Sha512([4; 64]))
+    );
+}
+
+#[test]
+fn a_record_without_an_end_lends_its_digest_to_no_other_file() {
+    let text = format!("Filename: a\nSHA256: {ONE}\nFilename: b\n\nFilename: c\nSHA256: {TWO}\n");
+    let promises =
+        read(IndexFormat::AptPackages, "/debian/dists/sid/main/Packages", &[text.as_bytes()]);
+    let of = |name| promised(&promises, &format!("/debian/{name}"));
+    assert_eq!((of("a").as_deref(), of("b"), of("c").as_deref()), (Some(ONE), None, Some(TWO)));
+}
+
+#[test]
+fn a_release_lists_longer_digests_too() {
+    let long = "07".repeat(64);
+    let counts = |section: &str| {
+        let mut promises = Promises::default();
+        let list = url("/debian/dists/sid/main/Packages");
+        let mut reader = IndexReader::new(IndexFormat::AptPackages, list).unwrap();
+        reader.feed(PACKAGES.as_bytes(), &mut promises);
+        reader.verified(Digest::from_hex(&long).unwrap(), &mut promises);
+        let release = Url { tls: true, ..url("/m/dists/sid/Release") };
+        let mut reader = IndexReader::new(IndexFormat::AptRelease, release).unwrap();
+        reader.feed(format!("{section}:\n {long} 5 main/Packages\n").as_bytes(), &mut promises);
+        promises.get(Url { tls: true, ..url("/m/pool/z.deb") }).is_some()
+    };
+    assert!(counts("SHA512") && !counts("SHA256") && !counts("SHA1"));
 }
 
 #[test]
@@ -133,7 +193,7 @@ fn an_index_without_a_root_promises_nothing() {
 #[test]
 fn long_lines_are_passed_over_in_bounded_memory() {
     let mut fields = Fields::new(
-        Records::Packages { digest: "SHA256" },
+        Records::Packages { sha256: "SHA256", sha512: "SHA512" },
         IndexId::of_url(url("/x")),
         url("/debian/"),
     );
@@ -162,9 +222,12 @@ fn broken_indexes_are_given_up_and_counted() {
 #[test]
 fn an_index_that_grows_too_much_is_given_up() {
     let path = "/debian/dists/sid/main/binary-amd64/Packages.gz";
-    let bomb = gzip(&vec![b'\n'; 8 << 20]);
-    let promises = read(IndexFormat::AptPackages, path, &bomb.chunks(1000).collect::<Vec<_>>());
-    assert_eq!((promises.count(), promises.given_up()), (0, 1));
+    for bomb in [gzip(&vec![b'\n'; 8 << 20]), bzip2(&vec![b'\n'; 8 << 20])] {
+        let path = if bomb[0] == b'B' { path.replace("gz", "bz2") } else { path.into() };
+        let promises =
+            read(IndexFormat::AptPackages, &path, &bomb.chunks(1000).collect::<Vec<_>>());
+        assert_eq!((promises.count(), promises.given_up()), (0, 1));
+    }
 }
 
 #[test]
@@ -237,7 +300,7 @@ proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0..400_usize) {
         let path = "/debian/dists/sid/main/binary-amd64/Packages";
-        for (name, mut content) in [("", PACKAGES.as_bytes().to_vec()), (".gz", gzip(PACKAGES.as_bytes())), (".xz", XZ.to_vec())] {
+        for (name, mut content) in [("", PACKAGES.as_bytes().to_vec()), (".gz", gzip(PACKAGES.as_bytes())), (".xz", XZ.to_vec()), (".bz2", bzip2(PACKAGES.as_bytes()))] {
             let at = at.min(content.len());
             content.splice(at..(at + bytes.len()).min(content.len()), bytes.iter().copied());
             let promises = read(IndexFormat::AptPackages, &format!("{path}{name}"), &[&content]);
