@@ -29,4 +29,4 @@ pub use proven::{Proof, Proven};
 pub use reach::Reach;
 pub use rewrite::{Rewrite, Rewriter};
 pub use table::{Classes, Problem, Upstream};
-pub use verdict::{ClassId, IndexFormat, Keep, Kind, Url, Verdict};
+pub use verdict::{ClassId, Heeds, IndexFormat, Keep, Kind, Url, Verdict};

@@ -11,7 +11,7 @@ use wire::Digest;
 use crate::host::HostPattern;
 use crate::path::{Clean, PathPattern};
 use crate::proven::{Proof, Proven, Site};
-use crate::{ClassId, IndexFormat, Keep, Kind, Url, Verdict};
+use crate::{ClassId, Heeds, IndexFormat, Keep, Kind, Url, Verdict};
 
 pub use problem::Problem;
 
@@ -62,6 +62,7 @@ struct Rule {
     has_digest: bool,
     kind: Kind,
     keep: Keep,
+    heeds: Heeds,
     index: Option<IndexFormat>,
 }
 
@@ -79,7 +80,7 @@ impl Rule {
             }
             kind => kind,
         };
-        Verdict { class, kind, keep: self.keep, index: self.index }
+        Verdict { class, kind, keep: self.keep, heeds: self.heeds, index: self.index }
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Verdict {
     pub kind: Kind,
     /// How long responses are kept.
     pub keep: Keep,
+    /// What requests may ask of the store.
+    pub heeds: Heeds,
     /// The form of an index that promises digests of other files.
     pub index: Option<IndexFormat>,
 }
@@ -76,6 +78,19 @@ pub enum Kind {
         /// For how many seconds more it may be used while the origin cannot be reached.
         stale: u32,
     },
+}
+
+/// Which wishes for something fresh count that a request has in `Cache-Control` (RFC 9111 §5.2.1: they are advice). What a
+/// class has is for everyone: there, `no-store` means `no-cache`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Heeds {
+    /// All.
+    #[default]
+    All,
+    /// `no-cache`; but a response may be as old as the class's lifetime, if `max-age` says less.
+    NoCache,
+    /// None.
+    Nothing,
 }
 
 /// How long responses are kept.

@@ -136,7 +136,7 @@ impl Ask {
             Some(NotStored::Body)
         } else if self.headers.contains_key(header::AUTHORIZATION) && !self.goes_alone() {
             Some(NotStored::Authorization)
-        } else if CacheControl::of_request(&self.headers).no_store {
+        } else if CacheControl::heeded(&self.headers, &self.verdict).no_store {
             Some(NotStored::NoStore)
         } else if self.headers.contains_key(header::IF_MATCH)
             || self.headers.contains_key(header::IF_UNMODIFIED_SINCE)
@@ -222,8 +222,7 @@ impl Ask {
 
     /// Whether it accepts only a response that the origin gives from now on.
     pub fn is_insistent(&self) -> bool {
-        let control = CacheControl::of_request(&self.headers);
-        control.no_cache || control.max_age == Some(0)
+        CacheControl::heeded(&self.headers, &self.verdict).insists()
     }
 
     /// Why a client's request is forbidden independently of routes and the host's addresses: then

@@ -96,7 +96,7 @@ pub fn fields(bytes: &[u8]) {
     let _ = http::not_modified(&headers, &record);
     let _ = http::range_holds(&headers, &record);
     let row = Row { records: vec![record], ..Row::default() };
-    let _ = http::decide(&row, &headers, classes::Kind::Undecided, Date::from_unix(2000), true);
+    let _ = http::decide(&row, &headers, &classes::Verdict::default(), Date::from_unix(2000), true);
     let _ = http::passed(&headers, "name (x)");
     let _ = http::wants_upgrade(&headers);
     http::strip_hop_by_hop(&mut headers);

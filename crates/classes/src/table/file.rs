@@ -8,7 +8,7 @@ use super::problem::{Problem, advice};
 use super::{MirrorTable, Rule, Table, Upstream};
 use crate::host::{HostPattern, split_port};
 use crate::path::{Clean, PathPattern};
-use crate::{IndexFormat, Keep, Kind};
+use crate::{Heeds, IndexFormat, Keep, Kind};
 
 /// The longest text, in bytes.
 const TEXT_MAX: usize = 64 << 10;
@@ -22,8 +22,9 @@ const NAME_MAX: usize = 32;
 /// The keys of each part of a table.
 const TOP: [&str; 7] = ["name", "hosts", "proof", "redirects", "mirror", "immutable", "changing"];
 const MIRROR: [&str; 3] = ["upstream", "files", "plain"];
-const IMMUTABLE: [&str; 6] = ["paths", "except", "query", "digest", "index", "keep"];
-const CHANGING: [&str; 7] = ["paths", "except", "query", "lifetime", "stale", "index", "keep"];
+const IMMUTABLE: [&str; 7] = ["paths", "except", "query", "digest", "index", "keep", "heeds"];
+const CHANGING: [&str; 8] =
+    ["paths", "except", "query", "lifetime", "stale", "index", "keep", "heeds"];
 
 #[derive(Deserialize)]
 struct File {
@@ -62,6 +63,7 @@ struct Immutable {
     digest: Option<Spanned<String>>,
     index: Option<Spanned<String>>,
     keep: Option<Spanned<String>>,
+    heeds: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +77,7 @@ struct Changing {
     stale: Spanned<String>,
     index: Option<Spanned<String>>,
     keep: Option<Spanned<String>>,
+    heeds: Option<Spanned<String>>,
 }
 
 /// A text and its name, so that errors can name the place.
@@ -194,6 +197,7 @@ impl Source<'_> {
             has_digest: digest.transpose()?.is_some(),
             kind: Kind::Immutable { digest: None },
             keep: self.keep(it.keep.as_ref())?,
+            heeds: self.heeds(it.heeds.as_ref())?.unwrap_or(Heeds::Nothing),
             index: self.index(it.index.as_ref())?,
         })
     }
@@ -209,6 +213,7 @@ impl Source<'_> {
             has_digest: false,
             kind: Kind::Changing { lifetime, stale },
             keep: self.keep(it.keep.as_ref())?,
+            heeds: self.heeds(it.heeds.as_ref())?.unwrap_or(Heeds::All),
             index: self.index(it.index.as_ref())?,
         })
     }
@@ -232,6 +237,11 @@ impl Source<'_> {
     fn keep(&self, text: Option<&Spanned<String>>) -> Result<Keep, Problem> {
         let expected = "expected \"never\", \"always\" or a size such as 16MiB";
         text.map_or(Ok(Keep::Default), |it| self.value(it, expected, keep))
+    }
+
+    fn heeds(&self, text: Option<&Spanned<String>>) -> Result<Option<Heeds>, Problem> {
+        let expected = "expected \"all\", \"no-cache\" or \"nothing\"";
+        text.map(|it| self.value(it, expected, heeds)).transpose()
     }
 
     fn values<T>(
@@ -268,6 +278,15 @@ fn keep(text: &str) -> Option<Keep> {
         "never" => Some(Keep::Never),
         "always" => Some(Keep::Always),
         size => bytes(size).map(Keep::UpTo),
+    }
+}
+
+fn heeds(text: &str) -> Option<Heeds> {
+    match text {
+        "all" => Some(Heeds::All),
+        "no-cache" => Some(Heeds::NoCache),
+        "nothing" => Some(Heeds::Nothing),
+        _ => None,
     }
 }
 

@@ -242,13 +242,38 @@ fn a_table_of_the_same_name_extends() {
 }
 
 #[test]
+fn a_table_says_which_wishes_count() {
+    let heeds = |url: &str| Classes::builtin().judge(self::url(url)).heeds;
+    assert_eq!(heeds("https://repo.maven.apache.org/maven2/a/b/1/b-1.jar"), Heeds::Nothing);
+    assert_eq!(heeds("https://repo.maven.apache.org/maven2/a/b/maven-metadata.xml"), Heeds::All);
+    assert_eq!(heeds("https://pypi.org/simple/requests/"), Heeds::NoCache);
+    assert_eq!(
+        heeds("http://deb.debian.org/debian/pool/main/h/hello/hello_1_amd64.deb"),
+        Heeds::All
+    );
+    assert_eq!(
+        heeds("http://downloads.openwrt.org/releases/23.05/packages/x86_64/base/a_1.ipk"),
+        Heeds::All
+    );
+    assert_eq!(
+        heeds("http://downloads.openwrt.org/releases/23.05/targets/x/64/openwrt.img.gz"),
+        Heeds::Nothing
+    );
+    let text = "name = \"a\"\n[[immutable]]\npaths = []\nheeds = \"no-store\"";
+    assert_eq!(
+        problem(text),
+        "x.toml:4: `no-store`: expected \"all\", \"no-cache\" or \"nothing\""
+    );
+}
+
+#[test]
 fn problems_name_file_line_and_what_to_do() {
     let rule = "name = \"a\"\n[[changing]]\npaths = []\nlifetime = \"1d\"\nstale = ";
     for (text, expected) in [
         ("name = \"a\"\nhost = []".into(), "x.toml:2: unknown key `host`: did you mean `hosts`?"),
         (
             "name = \"a\"\n[[immutable]]\npaths = []\nlifetime = \"1d\"".into(),
-            "x.toml:4: unknown key `lifetime` in [immutable]: known here: paths, except, query, digest, index, keep",
+            "x.toml:4: unknown key `lifetime` in [immutable]: known here: paths, except, query, digest, index, keep, heeds",
         ),
         (
             "name = \"a\"\n[mirror]\nupsteam = \"\"".into(),

@@ -13,6 +13,7 @@ use crate::http::{
 use crate::input::{ExchangeId, FetchError, FetchId};
 use crate::output::{ClientOutput, Head, Output};
 use crate::pursuits::{Goal, Pursuit};
+use crate::request::Ask;
 use ::http::{HeaderMap, Method, StatusCode, header};
 use std::rc::Rc;
 use wire::peer::Outcome;
@@ -66,7 +67,7 @@ impl Client {
         let Some((miss, incoming)) = self.misses.get_mut(&id).zip(cx.transfers.get(&id)) else {
             return;
         };
-        let (record, kind) = (incoming.so_far(), miss.ask.verdict.kind);
+        let (record, verdict) = (incoming.so_far(), miss.ask.verdict);
         miss.joined.clear();
         let (starter, waiters) = (miss.starter, std::mem::take(&mut miss.waiters));
         cx.pursuits.seeks(id, Goal::Object);
@@ -75,7 +76,7 @@ impl Client {
             let Some(exchange) = cx.exchanges.get(&waiter) else { continue };
             let joins = starter != Some(waiter);
             // The response was made for the starter's request. The others may want another variant.
-            if joins && !http::may_join(&record, &exchange.ask.headers, kind, now) {
+            if joins && !http::may_join(&record, &exchange.ask.headers, &verdict, now) {
                 others.push(waiter);
                 continue;
             }
@@ -230,8 +231,9 @@ impl Client {
         let now = cx.date();
         for waiter in waiters {
             let Some(exchange) = cx.exchanges.get(&waiter) else { continue };
-            let (asked, kind) = (&exchange.ask.headers, exchange.ask.verdict.kind);
-            let permitted = |old: &&Rc<Record>| http::stale_permitted(old, asked, kind, now, false);
+            let Ask { headers, verdict, .. } = &exchange.ask;
+            let permitted =
+                |old: &&Rc<Record>| http::stale_permitted(old, headers, verdict, now, false);
             match fetch.old.as_ref().filter(permitted) {
                 Some(old) => {
                     let forwarded = Some("fwd=stale; detail=unreachable".to_owned());

@@ -12,7 +12,6 @@ use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::pursuits::Pursuit;
 use crate::{http, named};
 use ::http::{Method, header};
-use classes::Kind;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::peer::{Outcome, Resume};
@@ -80,7 +79,7 @@ impl Client {
                 None => self.miss(cx, id, None, Forward::UriMiss),
             };
         }
-        let found = match http::decide(row, &ask.headers, ask.verdict.kind, now, clock_right) {
+        let found = match http::decide(row, &ask.headers, &ask.verdict, now, clock_right) {
             _ if matches!(exchange.state, State::Aliased { .. }) => alias::step(cx, id, row),
             Reuse::Miss(varies) => alias::begin(cx, id, varies),
             // Another version than the one that is asked for, or one at which nobody has looked: it is not revalidated
@@ -190,7 +189,7 @@ impl Client {
             return self.misses.pass(cx, id, Forward::Partial, NotStored::Range, &mut self.values);
         }
         // A client that insists on the origin's current answer cannot share an earlier request.
-        let insists = ask.is_insistent() && !matches!(ask.verdict.kind, Kind::Immutable { .. });
+        let insists = ask.is_insistent();
         let joins = ask.is_plain()
             && !insists
             && !ask.alone
@@ -235,9 +234,8 @@ impl Client {
             Stage::Object => {
                 let incoming = cx.transfers.get(&fetch_id)?;
                 let record = incoming.so_far();
-                let kind = ask.verdict.kind;
-                let fits =
-                    record.clocked == right && http::may_join(&record, &ask.headers, kind, now);
+                let fits = record.clocked == right
+                    && http::may_join(&record, &ask.headers, &ask.verdict, now);
                 // A new reader needs the object's beginning. It is missing if the object is kept in
                 // memory only, or starts late.
                 if !fits || incoming.memory_only || incoming.starts_late() || crowded {

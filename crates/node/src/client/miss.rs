@@ -145,8 +145,7 @@ impl Miss {
         if verdict.keep == Keep::Never {
             return Err(NotStored::Class);
         }
-        let asked =
-            Asked { method: &self.ask.method, headers: &self.ask.headers, kind: verdict.kind };
+        let asked = Asked { method: &self.ask.method, headers: &self.ask.headers, verdict };
         http::judge(&asked, status, headers, cx.date())?;
         if content_length(headers).is_some_and(|bytes| bytes > self.ask.bytes_max(&cx.config)) {
             return Err(NotStored::BodySize);
@@ -175,8 +174,8 @@ impl Miss {
         let now = cx.date();
         let permitted = self.waiters.iter().all(|waiter| {
             cx.exchanges.get(waiter).is_none_or(|exchange| {
-                let (asked, kind) = (&exchange.ask.headers, exchange.ask.verdict.kind);
-                http::stale_permitted(old, asked, kind, now, true)
+                let ask = &exchange.ask;
+                http::stale_permitted(old, &ask.headers, &ask.verdict, now, true)
             })
         });
         permitted.then(|| Rc::clone(old))

@@ -271,7 +271,7 @@ impl Misses {
         let asked = Asked {
             method: &fetch.ask.method,
             headers: &fetch.ask.headers,
-            kind: fetch.ask.verdict.kind,
+            verdict: &fetch.ask.verdict,
         };
         let judged = http::judge(&asked, status, &incoming.headers, now);
         let large = head.length.is_some_and(|bytes| bytes > fetch.ask.bytes_max(&cx.config));

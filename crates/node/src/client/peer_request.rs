@@ -1,7 +1,7 @@
 //! A peer's request: parsed, and admitted if there is memory for it.
 
 use super::charge::{cost_of_ask, size_of_ask};
-use super::classified::{expected, judge};
+use super::classified::classify;
 use super::{Client, elsewhere};
 use crate::context::Context;
 use crate::events::Event;
@@ -135,8 +135,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         passed: options.passed.is_some(),
         upstream: String::new(),
     };
-    let verdict = judge(cx, &target);
-    let promised = expected(cx, &target, &verdict);
+    let (verdict, expected) = classify(cx, &target, options.digest);
     let ask = Ask {
         asker: Asker::Peer(peer, ask.request),
         peer_hops,
@@ -146,7 +145,7 @@ fn understand(cx: &Context, peer: NodeId, client: IpAddr, ask: peer::Get) -> Res
         key: target.key(&cx.config.secret, Audience::Everyone),
         target,
         named: None,
-        expected: options.digest.or(promised),
+        expected,
         follow: options.follow,
         headers,
         client,

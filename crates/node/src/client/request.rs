@@ -1,7 +1,7 @@
 //! A client's request: parsed, then refused, tunnelled, or looked up.
 
 use super::Client;
-use super::classified::{self, judge};
+use super::classified::classify;
 use super::forwards::ends_here;
 use crate::access::{Access, Caller, may_use};
 use crate::context::Context;
@@ -135,7 +135,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     let exempt = at_home && !may_turn_home;
     let audience = if exempt { Audience::ThisMachine } else { Audience::Everyone };
     let key = target.key(&config.secret, audience);
-    let verdict = judge(cx, &target);
+    let (verdict, expected) = classify(cx, &target, expected);
     Ok(Ask {
         asker: Asker::Client,
         peer_hops: PeerHops {
@@ -144,7 +144,7 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
             ..PeerHops::default()
         },
         method,
-        expected: expected.or_else(|| classified::expected(cx, &target, &verdict)),
+        expected,
         follow: entrance == Entrance::Mirror,
         verdict,
         target,

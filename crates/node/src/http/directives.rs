@@ -2,6 +2,7 @@
 //!
 //! A malformed value is read in the way that caches less (§4.2.1).
 
+use classes::{Heeds, Kind, Verdict};
 use http::{HeaderMap, header};
 
 /// The longest time span, in seconds: longer ones are read as this (RFC 9111 §1.2.2).
@@ -53,6 +54,31 @@ impl CacheControl {
             });
         }
         parsed
+    }
+
+    /// Reads a request's directives as far as the class of its URL heeds them.
+    pub fn heeded(headers: &HeaderMap, verdict: &Verdict) -> Self {
+        let mut parsed = Self::of_request(headers);
+        let lifetime = match verdict.kind {
+            Kind::Undecided => return parsed,
+            Kind::Immutable { .. } => 0,
+            Kind::Changing { lifetime, .. } => u64::from(lifetime),
+        };
+        parsed.no_cache |= std::mem::take(&mut parsed.no_store);
+        match verdict.heeds {
+            Heeds::All => {}
+            Heeds::NoCache => parsed.max_age = parsed.max_age.map(|age| age.max(lifetime)),
+            Heeds::Nothing => {
+                parsed.no_cache = false;
+                (parsed.max_age, parsed.min_fresh) = (None, None);
+            }
+        }
+        parsed
+    }
+
+    /// Whether a request takes only what the origin says from now on.
+    pub fn insists(&self) -> bool {
+        self.no_cache || self.max_age == Some(0)
     }
 
     /// Reads a response's directives.

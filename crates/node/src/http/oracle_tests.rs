@@ -144,7 +144,8 @@ fn policy((status, response, first, _): &Heads) -> CachePolicy {
 }
 
 fn is_storable((status, response, first, _): &Heads) -> bool {
-    let asked = Asked { method: &Method::GET, headers: first, kind: classes::Kind::Undecided };
+    let asked =
+        Asked { method: &Method::GET, headers: first, verdict: &classes::Verdict::default() };
     judge(&asked, *status, response, RECEIVED).is_ok()
 }
 
@@ -213,7 +214,7 @@ proptest! {
         if left <= 0 && says(next, &format!("max-stale={}", -left)) {
             return Ok(());
         }
-        let ours = matches!(decide(&row, next, classes::Kind::Undecided, now, true), Reuse::Hit(..));
+        let ours = matches!(decide(&row, next, &classes::Verdict::default(), now, true), Reuse::Hit(..));
         let theirs = matches!(
             oracle.before_request(&asking(next), system(now)),
             BeforeRequest::Fresh(_)

@@ -4,7 +4,7 @@ use super::directives::CacheControl;
 use super::freshness::{age, explicit_lifetime, lifetime};
 use super::record::{Record, Row};
 use super::storing::{is_for_all, normal};
-use classes::Kind;
+use classes::{Kind, Verdict};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use std::rc::Rc;
 use wire::Date;
@@ -25,8 +25,14 @@ pub enum Reuse {
 /// A record that never changes counts as fresh for this time, in seconds: a year, the longest lifetime that origins give.
 pub const FOR_EVER: i64 = 31_536_000;
 
-/// Decides for one request for a URI of this kind. `clock_right`: whether our clock is right now.
-pub fn decide(row: &Row, request: &HeaderMap, kind: Kind, now: Date, clock_right: bool) -> Reuse {
+/// Decides for one request, by what the classes say of its URI. `clock_right`: whether our clock is right now.
+pub fn decide(
+    row: &Row,
+    request: &HeaderMap,
+    verdict: &Verdict,
+    now: Date,
+    clock_right: bool,
+) -> Reuse {
     // The newest record comes first, and is the one to use (§4.1).
     let Some(record) = row.records.iter().find(|record| selects(record, request)) else {
         return Reuse::Miss(!row.records.is_empty());
@@ -36,11 +42,12 @@ pub fn decide(row: &Row, request: &HeaderMap, kind: Kind, now: Date, clock_right
     if request.contains_key(header::AUTHORIZATION) && !is_for_all(&control()) {
         return Reuse::Miss(true);
     }
-    // A client that wants it newer cannot get it newer.
+    let (asked, control, kind) = (CacheControl::heeded(request, verdict), control(), verdict.kind);
+    // A client that wants it newer cannot get it newer, unless the class says that it may.
     if never_changes(record, kind) {
-        return hit(record, FOR_EVER);
+        let insists = asked.insists();
+        return if insists { Reuse::Revalidate(Rc::clone(record)) } else { hit(record, FOR_EVER) };
     }
-    let (asked, control) = (CacheControl::of_request(request), control());
     let age = age(record, now);
     let left = lifetime(record, &control, kind) as i64 - age as i64;
     // If the clock was right at only one of the two times, their difference means nothing.
@@ -94,12 +101,13 @@ pub fn selects(record: &Record, request: &HeaderMap) -> bool {
 
 /// Whether a response that is still arriving may answer another request, too: if the request could
 /// reuse it (§4). A response without explicit lifetime counts as fresh until it has arrived.
-pub fn may_join(record: &Record, request: &HeaderMap, kind: Kind, now: Date) -> bool {
+pub fn may_join(record: &Record, request: &HeaderMap, verdict: &Verdict, now: Date) -> bool {
+    let asked = CacheControl::heeded(request, verdict);
+    let kind = verdict.kind;
     if never_changes(record, kind) {
-        return selects(record, request);
+        return selects(record, request) && !asked.insists();
     }
     let control = CacheControl::of_response(&record.headers);
-    let asked = CacheControl::of_request(request);
     let age = age(record, now);
     let given = explicit_lifetime(&record.headers, &control, record.received);
     selects(record, request)
@@ -127,12 +135,13 @@ fn may_be_stale(control: &CacheControl) -> bool {
 pub fn stale_permitted(
     record: &Record,
     request: &HeaderMap,
-    kind: Kind,
+    verdict: &Verdict,
     now: Date,
     reached: bool,
 ) -> bool {
     let control = CacheControl::of_response(&record.headers);
-    let asked = CacheControl::of_request(request);
+    let asked = CacheControl::heeded(request, verdict);
+    let kind = verdict.kind;
     if !selects(record, request) || record.invalid || !may_be_stale(&control) {
         return false;
     }
@@ -144,7 +153,7 @@ pub fn stale_permitted(
     if of_class.is_some_and(|max| stale <= max) {
         return true;
     }
-    if asked.no_cache || asked.max_age == Some(0) {
+    if asked.insists() {
         return false;
     }
     let permitted = control.stale_if_error.or(asked.stale_if_error);
@@ -155,8 +164,18 @@ pub fn stale_permitted(
 mod tests {
     use super::super::record::tests::record;
     use super::*;
+    use classes::Heeds;
 
     /// The decision 100 s after the record was received, as text.
+    /// What a table says of such a URL if it says no more.
+    fn of(kind: Kind) -> Verdict {
+        let heeds = match kind {
+            Kind::Immutable { .. } => Heeds::Nothing,
+            Kind::Undecided | Kind::Changing { .. } => Heeds::All,
+        };
+        Verdict { kind, heeds, ..Verdict::default() }
+    }
+
     fn word(
         response: &[(&'static str, &'static str)],
         request: &[(&'static str, &'static str)],
@@ -180,7 +199,7 @@ mod tests {
     ) -> String {
         let mut row = Row::default();
         row.put(Rc::new(record(response)));
-        match decide(&row, &record(request).headers, kind, Date::from_unix(now), true) {
+        match decide(&row, &record(request).headers, &of(kind), Date::from_unix(now), true) {
             Reuse::Hit(_, left) => format!("hit {left}"),
             Reuse::WhileRevalidating(_, left) => format!("while {left}"),
             Reuse::Revalidate(_) => "revalidate".into(),
@@ -239,7 +258,7 @@ mod tests {
         let joins = |response, request| {
             let request = record(&[("cache-control", request)]).headers;
             let record = record(&[("cache-control", response)]);
-            may_join(&record, &request, Kind::Undecided, Date::from_unix(1100))
+            may_join(&record, &request, &Verdict::default(), Date::from_unix(1100))
         };
         // RFC 9111 §4.2: it is fresh if its lifetime is greater than its age.
         assert!(joins("max-age=101", "") && !joins("max-age=100", ""));
@@ -307,7 +326,7 @@ mod tests {
             stale_permitted(
                 &record,
                 &HeaderMap::new(),
-                Kind::Undecided,
+                &Verdict::default(),
                 Date::from_unix(1100),
                 reached,
             )
@@ -327,7 +346,7 @@ mod tests {
             let mut record = record(&[("cache-control", "max-age=1")]);
             record.invalid = invalid;
             let asked = self::record(&[("cache-control", asked)]).headers;
-            stale_permitted(&record, &asked, Kind::Undecided, Date::from_unix(1100), false)
+            stale_permitted(&record, &asked, &Verdict::default(), Date::from_unix(1100), false)
         };
         assert!(permitted("", false) && permitted("max-age=1", false));
         assert!(!permitted("max-age=0", false) && !permitted("no-cache", false));
@@ -352,6 +371,53 @@ mod tests {
         assert!(!never_changes(&missing, Kind::Immutable { digest: None }));
     }
 
+    fn asked_of(
+        verdict: Verdict,
+        response: &[(&'static str, &'static str)],
+        asked: &'static str,
+    ) -> String {
+        let mut row = Row::default();
+        row.put(Rc::new(record(response)));
+        let request = record(&[("cache-control", asked)]).headers;
+        match decide(&row, &request, &verdict, Date::from_unix(1100), true) {
+            Reuse::Hit(_, left) => format!("hit {left}"),
+            other => format!("{other:?}").split('(').next().unwrap().to_lowercase(),
+        }
+    }
+
+    #[test]
+    fn what_may_be_published_again_is_revalidated_for_who_insists() {
+        let kind = Kind::Immutable { digest: None };
+        let word =
+            |asked| asked_of(Verdict { kind, heeds: Heeds::All, ..Verdict::default() }, &[], asked);
+        for asked in ["no-cache", "no-store", "max-age=0"] {
+            assert_eq!(word(asked), "revalidate", "{asked}");
+        }
+        for asked in ["", "max-age=1", "min-fresh=999999999"] {
+            assert_eq!(word(asked), format!("hit {FOR_EVER}"), "{asked}");
+        }
+    }
+
+    #[test]
+    fn an_index_may_be_as_old_as_its_class_says_unless_no_cache_is_asked() {
+        let word = |lifetime, heeds, response, asked| {
+            let kind = Kind::Changing { lifetime, stale: 0 };
+            asked_of(
+                Verdict { kind, heeds, ..Verdict::default() },
+                &[("cache-control", response)],
+                asked,
+            )
+        };
+        let no_cache = Heeds::NoCache;
+        assert_eq!(word(100, no_cache, "max-age=300", "max-age=0"), "hit 200");
+        assert_eq!(word(99, no_cache, "max-age=300", "max-age=0"), "revalidate", "a second older");
+        assert_eq!(word(99, no_cache, "max-age=300", "max-age=100"), "hit 200");
+        assert_eq!(word(100, no_cache, "max-age=300", "no-cache"), "revalidate");
+        assert_eq!(word(100, no_cache, "max-age=300", "no-store"), "revalidate");
+        assert_eq!(word(100, Heeds::All, "max-age=300", "max-age=0"), "revalidate");
+        assert_eq!(word(100, no_cache, "max-age=100", "max-age=0"), "revalidate", "it is stale");
+    }
+
     #[test]
     fn a_class_gives_a_lifetime_where_the_origin_gives_none() {
         let word = |lifetime, response: &[_], request: &[_]| {
@@ -369,7 +435,7 @@ mod tests {
             let record = record(&[("cache-control", control)]);
             let asked = self::record(&[("cache-control", asked)]).headers;
             let kind = Kind::Changing { lifetime: 50, stale: 50 };
-            stale_permitted(&record, &asked, kind, Date::from_unix(1100), reached)
+            stale_permitted(&record, &asked, &of(kind), Date::from_unix(1100), reached)
         };
         for reached in [false, true] {
             assert!(permitted("", "max-age=0", reached));
@@ -382,7 +448,7 @@ mod tests {
     #[test]
     fn a_miss_tells_whether_there_are_records_for_other_requests() {
         let miss = |row: &Row| {
-            decide(row, &HeaderMap::new(), Kind::Undecided, Date::from_unix(1000), true)
+            decide(row, &HeaderMap::new(), &Verdict::default(), Date::from_unix(1000), true)
         };
         assert_eq!(miss(&Row::default()), Reuse::Miss(false));
         let mut row = Row::default();
@@ -396,7 +462,7 @@ mod tests {
         let permitted = |status| {
             let record = Record { status, ..record(&[]) };
             let kind = Kind::Changing { lifetime: 50, stale: 50 };
-            stale_permitted(&record, &HeaderMap::new(), kind, Date::from_unix(1040), true)
+            stale_permitted(&record, &HeaderMap::new(), &of(kind), Date::from_unix(1040), true)
         };
         assert!(permitted(StatusCode::OK) && !permitted(StatusCode::NOT_FOUND));
     }

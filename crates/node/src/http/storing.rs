@@ -3,7 +3,7 @@
 use super::directives::CacheControl;
 use super::freshness::{explicit_lifetime, heuristic, is_ruled};
 use super::headers::binds;
-use classes::Kind;
+use classes::{Kind, Verdict};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use wire::Date;
 
@@ -68,8 +68,8 @@ pub struct Asked<'a> {
     pub method: &'a Method,
     /// The request's header fields.
     pub headers: &'a HeaderMap,
-    /// Whether the content under its URL changes, by its content class.
-    pub kind: Kind,
+    /// What the content classes say of its URL.
+    pub verdict: &'a Verdict,
 }
 
 /// Decides whether a response may be stored, from its head.
@@ -88,7 +88,7 @@ pub fn judge(
     }
     // `must-understand` of a status that is understood overrides `no-store` (§5.2.2.3).
     if (control.no_store && !control.must_understand)
-        || CacheControl::of_request(asked.headers).no_store
+        || CacheControl::heeded(asked.headers, asked.verdict).no_store
     {
         return Err(NotStored::NoStore);
     }
@@ -108,7 +108,7 @@ pub fn judge(
     if varies.contains(&header::AUTHORIZATION) {
         return Err(NotStored::Authorization);
     }
-    if !is_promised(asked.kind, status, headers) {
+    if !is_promised(asked.verdict.kind, status, headers) {
         usable(status, headers, &control, now)?;
     }
     // The response may depend on the cookie. Only the origin can permit its use for others, by a rule
@@ -214,7 +214,11 @@ mod tests {
         status: u16,
         response: &[(&'static str, &'static str)],
     ) -> Result<(), NotStored> {
-        let asked = Asked { method: &Method::GET, headers: &record(request).headers, kind };
+        let asked = Asked {
+            method: &Method::GET,
+            headers: &record(request).headers,
+            verdict: &Verdict { kind, ..Verdict::default() },
+        };
         let status = StatusCode::from_u16(status).unwrap();
         judge(&asked, status, &record(response).headers, Date::from_unix(1000))
     }
@@ -300,7 +304,8 @@ mod tests {
             let others = FRESH.0.len() + FRESH.1.len() + "x".len();
             response.insert("x", "y".repeat(bytes - others).parse().unwrap());
             let request = HeaderMap::new();
-            let asked = Asked { method: &Method::GET, headers: &request, kind: Kind::Undecided };
+            let asked =
+                Asked { method: &Method::GET, headers: &request, verdict: &Verdict::default() };
             judge(&asked, StatusCode::OK, &response, Date::from_unix(1000))
         };
         assert_eq!((of(32 * 1024), of(32 * 1024 + 1)), (Ok(()), Err(NotStored::HeaderSize)));
@@ -326,7 +331,7 @@ mod tests {
         let headers = record(&[FRESH]).headers;
         for method in [Method::HEAD, Method::POST, Method::OPTIONS] {
             let asked =
-                Asked { method: &method, headers: &HeaderMap::new(), kind: Kind::Undecided };
+                Asked { method: &method, headers: &HeaderMap::new(), verdict: &Verdict::default() };
             let judged = judge(&asked, StatusCode::OK, &headers, Date::from_unix(1000));
             assert_eq!(judged, Err(NotStored::Method), "{method}");
         }

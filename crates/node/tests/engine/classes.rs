@@ -90,11 +90,31 @@ fn what_never_changes_is_stored_bare_and_served_whatever_the_client_wants() {
     net.origin.put(DEB, Page::of(100_000));
     assert!(cache(&mut net, Call::get(DEB)).starts_with("fwd=uri-miss; fwd-status=200; stored"));
     net.pass_seconds(400 * 86_400);
-    for wish in ["max-age=0", "no-cache"] {
+    for wish in ["max-age=0", "no-cache", "no-cache, no-store"] {
         let cache = cache(&mut net, Call::get(DEB).with("cache-control", wish));
         assert!(cache.starts_with("hit"), "{cache}");
     }
     assert_eq!(net.origin.asked(DEB), 1);
+    net.done();
+}
+
+#[test]
+fn what_is_published_again_under_its_name_comes_to_who_insists_and_is_then_for_all() {
+    let mut net =
+        Net::with(options(&TABLE.replace("[[immutable]]", "[[immutable]]\nheeds = \"all\"")));
+    net.origin.put(DEB, Page::of(1000).with("etag", "\"1\""));
+    assert!(cache(&mut net, Call::get(DEB)).contains("stored"));
+    net.pass_seconds(86_400);
+    assert!(cache(&mut net, Call::get(DEB)).starts_with("hit"));
+    net.origin.put(DEB, Page::of(2000).with("etag", "\"2\""));
+    for wish in ["no-store", "max-age=0"] {
+        let cache = cache(&mut net, Call::get(DEB).with("cache-control", wish));
+        assert!(cache.starts_with("fwd=stale") || cache.starts_with("fwd=request"), "{cache}");
+    }
+    let id = net.call(Call::get(DEB));
+    net.settle();
+    assert!(net.client(id).cache().starts_with("hit"));
+    assert_eq!(net.client(id).content.len(), 2000);
     net.done();
 }
 
