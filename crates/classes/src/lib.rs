@@ -24,7 +24,7 @@ mod verdict;
 
 pub use host::HostPattern;
 pub use index::{IndexReader, Promises};
-pub use mirror::{Mapped, Own, Refusal, SETUPS, Upstreamed, entry, map, setup};
+pub use mirror::{Back, Mapped, Own, Refusal, SETUPS, Upstreamed, entry, map, setup};
 pub use proven::{Proof, Proven};
 pub use reach::Reach;
 pub use rewrite::{Rewrite, Rewriter};

@@ -9,6 +9,7 @@
 //! | `/v2/…` | a registry: `ns=`, else the name's first part if it is a host, else Docker's |
 //! | `/pypi/-/DIGITS/HOST/…`, `/npm/-/DIGITS/HOST/…` | a file with this digest on that host |
 
+mod back;
 mod oci;
 mod setup;
 
@@ -19,6 +20,7 @@ use crate::path::Clean;
 use crate::reach::Authority;
 use crate::{Reach, Rewrite, Upstream};
 
+pub use back::Back;
 pub use setup::{SETUPS, setup};
 
 /// What a request to the mirror stands for.
@@ -39,6 +41,8 @@ pub struct Upstreamed {
     pub digest: Option<Digest>,
     /// How the links in its content are rewritten.
     pub rewrite: Option<Rewrite>,
+    /// Leads references in its head back to the mirror.
+    pub back: Back,
 }
 
 /// A response that needs no upstream. Its status is 200.
@@ -127,8 +131,10 @@ impl Request<'_> {
             return Err(Refusal::no_path(&format!("/{}/{text}", self.kind)));
         };
         let (authority, path) = text.split_at(slash);
+        let named = &self.path_to(text)[..];
+        let here = format!("{named}{authority}/");
         let authority = self.allowed(authority)?;
-        Ok(Mapped::Upstream(at(&authority, path)))
+        Ok(Mapped::Upstream(at(&authority, path, "", here)))
     }
 
     /// A path of the class's own upstream.
@@ -222,17 +228,23 @@ impl Request<'_> {
         let wrong = || Refusal::no_path(&format!("/{}/-/{text}", self.kind));
         let link = Link::parse(text).ok_or_else(wrong)?;
         let authority = self.allowed(link.authority)?;
-        let upstreamed = at(&authority, link.path);
+        let here = format!("/files/{}/", link.authority);
+        let upstreamed = at(&authority, link.path, "", here);
         // The metadata beside a wheel (PEP 658) has a digest of its own, which the link does not say.
         let is_beside = link.path.ends_with(".metadata") || link.path.ends_with(".asc");
         let digest = (!is_beside).then_some(link.digest);
         Ok(Mapped::Upstream(Upstreamed { digest, ..upstreamed }))
     }
 
+    /// The mirror's path before the last part of this request, which is `text`.
+    fn path_to(&self, text: &str) -> String {
+        format!("/{}/{}", self.kind, self.rest.strip_suffix(text).unwrap_or_default())
+    }
+
     fn below(&self, upstream: &Upstream, rest: &str) -> Upstreamed {
         let Upstream { host, port, root } = upstream;
         let authority = Authority { tls: true, host: host.to_string(), port: *port };
-        at(&authority, &format!("{root}/{rest}"))
+        at(&authority, &format!("{root}/{rest}"), root, format!("/{}/", self.kind))
     }
 
     fn allowed(&self, authority: &str) -> Result<Authority, Refusal> {
@@ -245,9 +257,11 @@ impl Request<'_> {
     }
 }
 
-/// A path on a host.
-fn at(authority: &Authority, path: &str) -> Upstreamed {
-    Upstreamed { url: authority.url() + path, digest: None, rewrite: None }
+/// A path on a host, below a folder there (without `/` at its end) that is `here` on the mirror.
+fn at(authority: &Authority, path: &str, folder: &str, here: String) -> Upstreamed {
+    let folder = format!("{}{folder}/", authority.url());
+    let back = Back { folder, path: here, query: String::new() };
+    Upstreamed { url: authority.url() + path, digest: None, rewrite: None, back }
 }
 
 /// Whether a path below `simple/PROJECT/` names a file.

@@ -461,6 +461,7 @@ async fn serve(
     content.driver.feed(Input::Client(ClientInput::Credit(id, window)));
     match poll_fn(|cx| content.poll_head(cx)).await {
         Ok(mut head) => {
+            upstream.lead_back(&mut head.headers);
             content.rewriting = upstream.rewriting(head.status, &mut head.headers);
             content.left = head.length.filter(|_| content.rewriting.is_none());
             Answer::Response(respond(head, content, upgrade_kind))

@@ -6,7 +6,7 @@ mod rewriting;
 
 pub use rewriting::{Rewriting, Unreadable};
 
-use classes::{Mapped, Own, Reach, Rewriter};
+use classes::{Back, Mapped, Own, Reach, Rewriter};
 use http::header::{self, HeaderMap, HeaderValue};
 use http::uri::Authority;
 use http::{StatusCode, Uri, request};
@@ -27,6 +27,8 @@ pub struct Upstream {
     pub expected: Option<Digest>,
     /// Rewrites the links of its content.
     rewriter: Option<Box<Rewriter>>,
+    /// Leads references in the response's head back to the mirror.
+    back: Option<Back>,
 }
 
 /// Translates a request's head in place.
@@ -52,7 +54,8 @@ pub fn translate(reach: &Reach, head: &mut request::Parts) -> Translation {
         prepare(&mut head.headers);
         Box::new(Rewriter::new(rewrite, &base, &upstream.url, reach.clone()))
     });
-    Translation::Upstream(Upstream { expected: upstream.digest, rewriter })
+    let (expected, back) = (upstream.digest, Some(upstream.back));
+    Translation::Upstream(Upstream { expected, rewriter, back })
 }
 
 /// The mirror's own address, as the client writes it. A client that does not say gets links without a host.
@@ -76,9 +79,40 @@ impl Upstream {
         self.rewriter.is_some()
     }
 
+    /// Turns references in a response's head to the mirror, as far as they lead to what it mirrors.
+    pub fn lead_back(&self, headers: &mut HeaderMap) {
+        let Some(back) = &self.back else { return };
+        let led = |value: &HeaderValue, lead: &dyn Fn(&str) -> Option<String>| {
+            value.to_str().ok().and_then(lead).and_then(|it| HeaderValue::try_from(it).ok())
+        };
+        for name in [header::LOCATION, header::CONTENT_LOCATION] {
+            let value = headers.get(&name).and_then(|it| led(it, &|it| back.lead(it)));
+            value.into_iter().for_each(|it| _ = headers.insert(&name, it));
+        }
+        let links: Vec<_> = headers.get_all(header::LINK).iter().cloned().collect();
+        for (at, link) in links.into_iter().enumerate() {
+            let link = led(&link, &|it| Some(back.links(it))).unwrap_or(link);
+            match at {
+                0 => _ = headers.insert(header::LINK, link),
+                _ => _ = headers.append(header::LINK, link),
+            }
+        }
+    }
+
     /// What rewrites a response with this head, if it is one with links. The head then describes the rewritten content.
     pub fn rewriting(self, status: StatusCode, headers: &mut HeaderMap) -> Option<Box<Rewriting>> {
-        let rewriter = self.rewriter.filter(|_| status == StatusCode::OK)?;
+        let is_whole = status == StatusCode::OK;
+        let rewriter = self.rewriter.filter(|_| is_whole || status == StatusCode::NOT_MODIFIED)?;
+        // The content has the same meaning, but other bytes (RFC 9110 §8.8.1).
+        if let Some(tag) =
+            headers.get(header::ETAG).filter(|tag| !tag.as_bytes().starts_with(b"W/"))
+            && let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat())
+        {
+            headers.insert(header::ETAG, weak);
+        }
+        if !is_whole {
+            return None;
+        }
         let coding = headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes);
         let is_gzip = match coding {
             None | Some(b"identity") => false,
@@ -91,13 +125,6 @@ impl Upstream {
         }
         for name in ["content-md5", "content-digest", "repr-digest", "digest"] {
             headers.remove(name);
-        }
-        // The content has the same meaning, but other bytes (RFC 9110 §8.8.1).
-        if let Some(tag) =
-            headers.get(header::ETAG).filter(|tag| !tag.as_bytes().starts_with(b"W/"))
-            && let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat())
-        {
-            headers.insert(header::ETAG, weak);
         }
         Some(Box::new(Rewriting::new(*rewriter, is_gzip)))
     }
@@ -149,6 +176,53 @@ mod tests {
         }
         assert!(upstream.rewriting(StatusCode::OK, &mut headers).is_some());
         assert_eq!((headers.len(), &headers["etag"]), (2, &HeaderValue::from_static("W/\"a\"")));
+    }
+
+    #[test]
+    fn references_in_a_head_lead_back_to_the_mirror() {
+        let mut head = head("GET", "/v2/quay.io/a/b/tags/list?n=1");
+        let Translation::Upstream(upstream) = translate(&reach(), &mut head) else {
+            panic!("a registry has it")
+        };
+        let mut headers = HeaderMap::new();
+        headers.append(
+            "link",
+            HeaderValue::from_static("</v2/a/b/tags/list?last=x&n=1>; rel=\"next\""),
+        );
+        headers.append("link", HeaderValue::from_static("<https://e.test/>; rel=\"help\""));
+        headers.append("location", HeaderValue::from_static("https://quay.io/v2/a/b/blobs/x"));
+        upstream.lead_back(&mut headers);
+        let links: Vec<_> = headers.get_all("link").iter().collect();
+        assert_eq!(
+            links,
+            [
+                "</v2/quay.io/a/b/tags/list?last=x&n=1>; rel=\"next\"",
+                "<https://e.test/>; rel=\"help\""
+            ]
+        );
+        assert_eq!(headers["location"], "/v2/quay.io/a/b/blobs/x");
+    }
+
+    #[test]
+    fn a_confirmation_has_the_tag_of_what_it_confirms() {
+        let tag = |path: &str, status| {
+            let Translation::Upstream(upstream) = translate(&reach(), &mut head("GET", path))
+            else {
+                panic!("an archive has it")
+            };
+            let mut headers = HeaderMap::new();
+            headers.insert("etag", HeaderValue::from_static("\"a\""));
+            let rewrites = upstream.rewriting(status, &mut headers).is_some();
+            (headers["etag"].to_str().unwrap().to_owned(), rewrites)
+        };
+        let index = "/pypi/simple/six/";
+        assert_eq!(tag(index, StatusCode::OK), ("W/\"a\"".into(), true));
+        assert_eq!(tag(index, StatusCode::NOT_MODIFIED), ("W/\"a\"".into(), false));
+        assert_eq!(tag(index, StatusCode::NOT_FOUND), ("\"a\"".into(), false));
+        assert_eq!(
+            tag("/apt/deb.debian.org/debian/x", StatusCode::NOT_MODIFIED),
+            ("\"a\"".into(), false)
+        );
     }
 
     #[test]

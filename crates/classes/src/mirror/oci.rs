@@ -1,6 +1,6 @@
 //! Registries of containers: `/v2/…`, as the OCI distribution specification says.
 
-use super::{Mapped, Own, Refusal, Request, at};
+use super::{Back, Mapped, Own, Refusal, Request, Upstreamed, at};
 use crate::path::Clean;
 use crate::reach::Authority;
 
@@ -20,10 +20,13 @@ pub(super) fn map(request: &Request<'_>, path: Clean<'_>) -> Result<Mapped, Refu
     }
     let (space, query) = name_space(path.query.unwrap_or_default());
     let first = name.split_once('/').filter(|(first, _)| first.contains(['.', ':']));
-    let (registry, name) = match (space, first) {
-        (Some(registry), _) => (registry, name),
-        (None, Some((registry, name))) => (registry.to_owned(), name),
-        (None, None) => (DOCKER[0].to_owned(), name),
+    let here = "/v2/".to_owned();
+    let (registry, name, here, back_query) = match (space, first) {
+        (Some(registry), _) => (registry.clone(), name, here, format!("ns={registry}")),
+        (None, Some((registry, name))) => {
+            (registry.to_owned(), name, format!("/v2/{registry}/"), String::new())
+        }
+        (None, None) => (DOCKER[0].to_owned(), name, here, String::new()),
     };
     let is_docker = DOCKER.contains(&&*registry);
     let authority = match request.reach.classes.upstream("oci").filter(|_| is_docker) {
@@ -32,7 +35,10 @@ pub(super) fn map(request: &Request<'_>, path: Clean<'_>) -> Result<Mapped, Refu
     };
     let library = if is_docker && is_official(name) { "library/" } else { "" };
     let query = if query.is_empty() { query } else { format!("?{query}") };
-    Ok(Mapped::Upstream(at(&authority, &format!("/v2/{library}{name}{query}"))))
+    let path = format!("/v2/{library}{name}{query}");
+    let upstreamed = at(&authority, &path, "/v2", here);
+    let back = Back { query: back_query, ..upstreamed.back };
+    Ok(Mapped::Upstream(Upstreamed { back, ..upstreamed }))
 }
 
 /// The value of `ns`, and the query without it.
@@ -49,7 +55,8 @@ fn name_space(query: &str) -> (Option<String>, String) {
     (space.filter(|it| !it.is_empty()), rest.join("&"))
 }
 
-/// Whether a name at Docker's registry has one part only: such images are in `library/`.
-fn is_official(name: &str) -> bool {
-    matches!(name.split('/').nth(1), Some("manifests" | "blobs" | "tags" | "referrers"))
+/// Whether a repository's name at Docker's registry has one part only: such images are in `library/`.
+fn is_official(path: &str) -> bool {
+    let parts: Vec<_> = path.split('/').collect();
+    matches!(parts[..], [_, "manifests" | "blobs" | "referrers", _] | [_, "tags", "list"])
 }

@@ -115,6 +115,8 @@ fn registries_are_named_by_query_or_by_the_names_first_part() {
             "/v2/index.docker.io/alpine/blobs/x",
             "https://registry-1.docker.io/v2/library/alpine/blobs/x",
         ),
+        ("/v2/me/tags/manifests/1", "https://registry-1.docker.io/v2/me/tags/manifests/1"),
+        ("/v2/me/blobs/tags/list", "https://registry-1.docker.io/v2/me/blobs/tags/list"),
         // Docker's registry alone has a library.
         ("/v2/alpine/manifests/1?ns=ghcr.io", "https://ghcr.io/v2/alpine/manifests/1"),
         ("/v2/127.0.0.1:5000/alpine/manifests/1", "https://127.0.0.1:5000/v2/alpine/manifests/1"),
@@ -273,5 +275,39 @@ fn every_class_has_a_path() {
     for class in classes.names().skip(1) {
         let path = entry(class).replace("HOST", "pypi.org") + "x/y";
         assert!(map(&reach(), "GET", &path).is_ok(), "{path}");
+    }
+}
+
+#[test]
+fn references_of_each_kind_lead_back() {
+    for (path, reference, expected) in [
+        (
+            "/v2/a/b/tags/list?ns=quay.io",
+            "/v2/a/b/tags/list?last=x",
+            Some("/v2/a/b/tags/list?last=x&ns=quay.io"),
+        ),
+        (
+            "/v2/alpine/tags/list",
+            "/v2/library/alpine/tags/list?last=x",
+            Some("/v2/library/alpine/tags/list?last=x"),
+        ),
+        (
+            "/apt/deb.debian.org/debian/x",
+            "https://deb.debian.org/debian/y",
+            Some("/apt/deb.debian.org/debian/y"),
+        ),
+        ("/maven/maven.google.com/a", "/b", Some("/maven/maven.google.com/b")),
+        ("/maven/org/a", "/maven2/org/b", Some("/maven/org/b")),
+        ("/maven/org/a", "/elsewhere", None),
+        ("/go/sumdb/sum.golang.org/latest", "/tile/x", Some("/go/sumdb/sum.golang.org/tile/x")),
+    ] {
+        assert_eq!(mapped(path).back.lead(reference).as_deref(), expected, "{path}");
+        // What it leads to is what was meant.
+        if let Some(expected) = expected {
+            let origin = mapped(path).url.split('/').take(3).collect::<Vec<_>>().join("/");
+            let meant =
+                if reference.starts_with('/') { origin + reference } else { reference.into() };
+            assert_eq!(mapped(expected).url, meant, "{path}");
+        }
     }
 }
