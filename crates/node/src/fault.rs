@@ -52,7 +52,8 @@ wire::reasons! {
         Unroutable = "destination_ip_unroutable",
         /// No router in reach has the object of this name.
         NotFound = "destination_not_found",
-        /// The archive sends to a host that is in no table and not in `[mirror] allow`, or in a circle.
+        /// The archive sends to a host, or wants a token of one, that is in no table and not in `[mirror] allow`, or sends in
+        /// a circle.
         Astray = "http_request_denied",
         /// The origin's answer is not sound HTTP.
         ProtocolError = "http_protocol_error",

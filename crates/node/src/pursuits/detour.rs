@@ -27,7 +27,9 @@ pub enum Permit {
     None,
     /// A token is being requested; this much of the answer has arrived.
     Asked(Challenge, Vec<u8>),
-    /// This field. If it does not help, the archive's refusal is final.
+    /// This field, of a token that was given before. The archive may have withdrawn it: then it is forgotten.
+    Remembered(HeaderValue),
+    /// This field, of a token that was given for this request. If it does not help, the archive's refusal is final.
     Token(HeaderValue),
 }
 

@@ -63,6 +63,16 @@ impl Detours {
         if let Permit::Asked(..) = pursuit.detour.permit {
             return self.token_head(cx, id, status);
         }
+        let is_refused = matches!(status.as_u16(), 400 | 401 | 403) && pursuit.detour.to.is_none();
+        if let Permit::Remembered(field) = &pursuit.detour.permit
+            && is_refused
+        {
+            // Some registries answer 400 or 403 to a token that they do not know any more.
+            self.tokens.forget(field);
+            let turn = self.challenged(cx, id, headers);
+            let again = |detour: &mut Detour| detour.permit = Permit::None;
+            return if turn == Turn::Arrived { self.set_out(cx, id, again) } else { turn };
+        }
         if status == StatusCode::UNAUTHORIZED {
             return self.challenged(cx, id, headers);
         }
@@ -119,13 +129,17 @@ impl Detours {
     /// The archive wants a token. If anyone may have one, it is requested, or one of lately is used.
     fn challenged(&mut self, cx: &mut Context, id: FetchId, headers: &HeaderMap) -> Turn {
         let Some(pursuit) = cx.pursuits.get(&id) else { return Turn::Arrived };
-        let is_first = matches!(pursuit.detour.permit, Permit::None) && pursuit.detour.to.is_none();
+        let is_first =
+            !matches!(pursuit.detour.permit, Permit::Token(_)) && pursuit.detour.to.is_none();
         let has_own = pursuit.quest.headers.contains_key(header::AUTHORIZATION);
         let challenge = headers.get(header::WWW_AUTHENTICATE).and_then(Challenge::read);
-        let challenge = challenge.filter(|it| is_first && !has_own && may_go(cx, &it.service));
+        let challenge = challenge.filter(|_| is_first && !has_own);
         let Some(challenge) = challenge else { return Turn::Arrived };
+        if !may_go(cx, &challenge.service) {
+            return self.leave_off(cx, id);
+        }
         let permit = match self.tokens.get(&challenge, cx.now) {
-            Some(field) => Permit::Token(field),
+            Some(field) => Permit::Remembered(field),
             None => Permit::Asked(challenge, Vec::new()),
         };
         self.set_out(cx, id, |detour| detour.permit = permit)
@@ -137,7 +151,7 @@ impl Detours {
         if !pursuit.quest.headers.contains_key(header::AUTHORIZATION)
             && let Some(field) = self.tokens.of_place(&pursuit.quest.ask.target, cx.now)
         {
-            pursuit.detour.permit = Permit::Token(field);
+            pursuit.detour.permit = Permit::Remembered(field);
         }
     }
 
@@ -211,7 +225,7 @@ impl Pursuit {
                     strip_credentials(&mut fetch.headers);
                 }
             }
-            (Permit::Token(field), None) => {
+            (Permit::Remembered(field) | Permit::Token(field), None) => {
                 fetch.headers.insert(header::AUTHORIZATION, field.clone());
             }
             (Permit::None, None) => {}

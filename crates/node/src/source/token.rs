@@ -69,6 +69,12 @@ impl Tokens {
         Some(token.field.clone())
     }
 
+    /// An archive has refused a token before its time.
+    pub fn forget(&mut self, field: &HeaderValue) {
+        self.given.retain(|_, token| token.field != *field);
+        self.places.retain(|_, service| self.given.contains_key(service));
+    }
+
     /// A token was given for the repository of this URL.
     pub fn put(&mut self, target: &Target, challenge: Challenge, token: Token) {
         let service = challenge.service.to_string();
