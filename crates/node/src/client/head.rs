@@ -38,6 +38,8 @@ impl Client {
             cx.events.emit(judged(Judgement::Confirms));
             return self.confirmed(cx, id, &old, &headers);
         }
+        let date = cx.clock_right().then(|| cx.date());
+        self.pauses.learn(&miss.ask.target, status, &headers, (cx.now, date));
         // The origin failed, and its last good response may be used instead (RFC 5861 §4).
         if let Some(old) = miss.stands_in(cx, status) {
             let detail = format!("fwd=stale; fwd-status={code}");

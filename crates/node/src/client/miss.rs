@@ -8,7 +8,7 @@ use crate::mesh::Mesh;
 use crate::request::Ask;
 use ::http::{HeaderMap, Method, StatusCode, header};
 use bytes::Bytes;
-use classes::Keep;
+use classes::{Keep, Kind};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::{Date, Instant};
@@ -165,10 +165,13 @@ impl Miss {
         starter.is_some_and(|starter| starter.peer().is_some())
     }
 
-    /// The stale record to serve in place of a server error, where that is permitted (RFC 5861 §4).
+    /// The stale record to serve in place of an error, where that is permitted (RFC 5861 §4).
     pub fn stands_in(&self, cx: &Context, status: StatusCode) -> Option<Rc<Record>> {
         let old = self.old.as_ref()?;
-        if !matches!(status.as_u16(), 500 | 502 | 503 | 504) {
+        // Too many requests say nothing of the content; only a class permits its last version then.
+        let is_class = matches!(self.ask.verdict.kind, Kind::Changing { .. });
+        let fails = matches!(status.as_u16(), 500 | 502 | 503 | 504);
+        if !fails && !(status == StatusCode::TOO_MANY_REQUESTS && is_class) {
             return None;
         }
         let now = cx.date();

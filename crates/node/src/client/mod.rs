@@ -19,6 +19,7 @@ mod lookup;
 pub mod miss;
 mod misses;
 mod pass;
+mod pauses;
 mod peer_head;
 mod peer_readers;
 mod peer_request;
@@ -38,6 +39,7 @@ use crate::pursuits::Quest;
 use crate::transfers::incoming::Incoming;
 use crate::transfers::reader::{Joins, Reader};
 use misses::Misses;
+use pauses::Pauses;
 use peer_readers::PeerReaders;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -94,6 +96,8 @@ pub struct Client {
     pub misses: Misses,
     /// Peers' requests, and the memory that they take.
     pub peer_readers: PeerReaders,
+    /// Origins that want to be left alone for a while.
+    pauses: Pauses,
     values: Values,
 }
 
@@ -103,6 +107,7 @@ impl Client {
         Self {
             misses: Misses::default(),
             peer_readers: PeerReaders::new(memory_bytes),
+            pauses: Pauses::default(),
             values: Values::new(),
         }
     }

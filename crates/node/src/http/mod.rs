@@ -22,7 +22,7 @@ mod storing;
 mod uri;
 mod validate;
 
-pub use date::format as format_date;
+pub use date::{format as format_date, parse as parse_date};
 pub use directives::CacheControl;
 pub use fields::{fields, headers};
 pub use framing::{check_head, frame, head_bytes};

@@ -173,12 +173,14 @@ fn a_token_is_not_shown_to_the_place_of_a_redirect() {
 
 #[test]
 fn who_wants_more_than_a_token_for_anyone_is_left_to_the_client() {
-    for challenge in ["Basic realm=\"x\"", "Bearer realm=\"https://evil.test/token\""] {
+    for (challenge, status) in
+        [("Basic realm=\"x\"", 401), ("Bearer realm=\"https://evil.test/token\"", 502)]
+    {
         let mut net = net();
         net.origin.put(MANIFEST, Page::of(9).status(401).with("www-authenticate", challenge));
         let id = mirrored(&mut net, MANIFEST);
-        assert_eq!(net.client(id).status(), 401, "{challenge}");
-        assert_eq!(net.origin.seen.len(), 1);
+        assert_eq!(net.client(id).status(), status, "{challenge}");
+        assert_eq!((net.origin.seen.len(), net.origin.busy()), (1, 0));
         net.done();
     }
     // A client with credentials of its own asks for its own token.
@@ -189,6 +191,34 @@ fn who_wants_more_than_a_token_for_anyone_is_left_to_the_client() {
     net.settle();
     assert_eq!((net.client(id).status(), net.origin.seen.len()), (401, 1));
     net.done();
+}
+
+#[test]
+fn a_token_that_was_withdrawn_is_replaced_at_once() {
+    for status in [401, 400, 403] {
+        let mut net = net();
+        let token = |text: &str| {
+            Page::new(format!("{{\"token\":\"{text}\",\"expires_in\":3600}}").into_bytes().into())
+                .unchecked()
+        };
+        let refusal = || Page::of(0).status(401).with("www-authenticate", CHALLENGE);
+        net.origin.put(MANIFEST, refusal());
+        net.origin.add(MANIFEST, Page::of(5_000).only_for("authorization", "Bearer old"));
+        net.origin.put(TOKEN, token("old"));
+        let id = mirrored(&mut net, MANIFEST);
+        assert!(net.client(id).is_ok());
+        net.origin.put(OTHER, refusal());
+        net.origin.add(OTHER, Page::of(0).status(status).only_for("authorization", "Bearer old"));
+        net.origin.add(OTHER, Page::of(6_000).only_for("authorization", "Bearer new"));
+        net.origin.put(TOKEN, token("new"));
+        for _ in 0..2 {
+            let id = mirrored(&mut net, OTHER);
+            assert!(net.client(id).is_ok(), "{status}: {}", net.client(id).status());
+            assert_eq!(net.client(id).content.len(), 6_000);
+        }
+        assert_eq!(net.origin.asked(TOKEN), 2, "{status}");
+        net.done();
+    }
 }
 
 #[test]
@@ -241,5 +271,34 @@ fn a_client_that_leaves_on_the_way_leaves_nothing_behind() {
     net.pass_seconds(1);
     net.leave(id);
     assert_eq!(net.origin.busy(), 0);
+    net.done();
+}
+
+#[test]
+fn an_archive_that_is_asked_too_often_is_left_alone_and_what_was_stored_is_served() {
+    let mut net = net();
+    let cache = |net: &mut Net, url| {
+        let id = mirrored(net, url);
+        (net.client(id).status(), net.client(id).cache().to_owned())
+    };
+    net.origin.put(MANIFEST, Page::of(500));
+    net.origin.put(OTHER, Page::of(600));
+    for url in [MANIFEST, OTHER] {
+        assert!(cache(&mut net, url).1.contains("stored"));
+    }
+    net.pass_seconds(400);
+    for url in [MANIFEST, OTHER] {
+        net.origin.put(url, Page::of(9).status(429).with("retry-after", "60"));
+    }
+    assert_eq!(cache(&mut net, MANIFEST), (200, "fwd=stale; fwd-status=429".into()));
+    for url in [OTHER, MANIFEST] {
+        assert_eq!(cache(&mut net, url), (200, "hit; detail=retry-after".into()));
+    }
+    assert_eq!((net.origin.asked(MANIFEST), net.origin.asked(OTHER)), (2, 1));
+    net.pass_seconds(60);
+    assert_eq!(cache(&mut net, OTHER), (200, "fwd=stale; fwd-status=429".into()));
+    let third = "https://r.test/v2/library/x/manifests/3";
+    net.origin.put(third, Page::of(9).status(429));
+    assert_eq!(cache(&mut net, third).0, 429, "nothing is stored");
     net.done();
 }
