@@ -563,6 +563,42 @@ fn willing_origin() -> Script {
 }
 
 #[test]
+fn content_comes_when_its_origin_wants_it_and_not_before() {
+    let world = World::new();
+    let origin = Script::start(|visit| {
+        while let Some(head) = visit.head() {
+            assert!(head.to_lowercase().contains("\r\nexpect: 100-continue\r\n"), "{head}");
+            if head.contains(" /refused ") {
+                visit.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno");
+                return visit.wait_for_end();
+            }
+            if head.contains(" /wanted ") {
+                visit.send("HTTP/1.1 100 Continue\r\n\r\n");
+            }
+            let Some(body) = visit.body(3) else { return };
+            assert_eq!(body, b"abc");
+            visit.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let hearsay = Hearsay::start(&world);
+    let begin = |path| {
+        let mut client = Raw::connect(hearsay.proxy);
+        client.send(format!(
+            "PUT {} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n",
+            origin.url(path)
+        ));
+        client
+    };
+    assert_eq!(begin("refused").reply().expect(417).text(), "no");
+    // An origin that does not say whether it wants content gets it after a while.
+    for path in ["wanted", "unsaid"] {
+        let mut client = begin(path);
+        assert_eq!(client.reply().status, 100, "{path}");
+        assert_eq!(client.send("abc").reply().expect(200).text(), "ok", "{path}");
+    }
+}
+
+#[test]
 fn an_interim_response_reaches_its_client_before_the_response() {
     let world = World::new();
     let (go_on, may_go_on) = mpsc::channel::<()>();

@@ -7,8 +7,7 @@ use crate::interim::Taker;
 use crate::progress::{Progress, Watched};
 use crate::screened::{Screened, Signs, refusal};
 use crate::tls::Tls;
-use http::{Request, Response, StatusCode, Version};
-
+use http::{Request, Response, StatusCode, Version, header};
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -18,8 +17,8 @@ use std::cell::RefCell;
 use std::error::Error as _;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -210,16 +209,18 @@ async fn send(
 ) -> Result<(Response<Incoming>, Connection), Failed> {
     connection.signs.to_head.store(fetch.method == http::Method::HEAD, Ordering::Relaxed);
     connection.made.asks(fetch, !content.is_none());
-    let (content, progress) = Watched::new(content);
+    let (mut content, progress) = Watched::new(content);
+    let wanted = expects(fetch).then(|| Mutex::new(Some(content.hold())));
     let mut request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
-    if let Some(interims) = interims {
-        hyper::ext::on_informational(&mut request, move |response| {
-            // hyper's server has sent a 100 (Continue) to a client that expects one.
-            if response.status() != StatusCode::CONTINUE {
-                let _ = interims.try_send((response.status(), response.headers().clone()));
-            }
-        });
-    }
+    hyper::ext::on_informational(&mut request, move |response| {
+        if response.status() == StatusCode::CONTINUE {
+            // hyper's server sends it to a client that expects it, once the content is read.
+            let wanted = wanted.as_ref().and_then(|it| it.lock().ok()?.take());
+            wanted.into_iter().for_each(|it| _ = it.send(()));
+        } else if let Some(interims) = &interims {
+            let _ = interims.try_send((response.status(), response.headers().clone()));
+        }
+    });
     let sent = connection.sender.send_request(request);
     match within_timeout(sent, &progress).await {
         Some(Ok(response)) => {
@@ -231,6 +232,12 @@ async fn send(
         Some(Err(error)) => Err(failure(&error)),
         None => Err(Failed::For(FetchError::TimedOut)),
     }
+}
+
+/// Whether a request's content is to wait for a 100 (Continue) (RFC 9110 §10.1.1).
+fn expects(fetch: &Fetch) -> bool {
+    let value = fetch.headers.get(header::EXPECT);
+    value.is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 /// Waits for a response: for each pause of the content, then for the origin to answer.

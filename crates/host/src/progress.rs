@@ -4,14 +4,45 @@ use hyper::body::{Body, Frame, SizeHint};
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
-use tokio::time::Instant;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::sync::oneshot::{Receiver, Sender, channel};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// An origin that does not say whether it wants content gets it after this long (RFC 9110 §10.1.1): some never say.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Content that records when its last piece was taken, and when the content ended.
 #[derive(Debug)]
 pub struct Watched<B> {
     content: B,
+    /// It waits until the origin wants it.
+    wait: Option<Wait>,
     progress: Progress,
+}
+
+#[derive(Debug)]
+struct Wait {
+    wanted: Receiver<()>,
+    is_refused: bool,
+    patience: Pin<Box<Sleep>>,
+}
+
+impl Wait {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_refused {
+            return Poll::Pending;
+        }
+        match Pin::new(&mut self.wanted).poll(cx) {
+            Poll::Ready(Ok(())) => Poll::Ready(()),
+            // The origin has answered without it.
+            Poll::Ready(Err(_)) => {
+                self.is_refused = true;
+                Poll::Pending
+            }
+            Poll::Pending => self.patience.as_mut().poll(cx),
+        }
+    }
 }
 
 /// The record of a [`Watched`] content.
@@ -34,7 +65,15 @@ impl<B: Body> Watched<B> {
     pub fn new(content: B) -> (Self, Progress) {
         let stage = if content.is_end_stream() { Stage::Done } else { Stage::Moving };
         let progress = Progress(Rc::new(Cell::new((Instant::now(), stage))));
-        (Self { content, progress: progress.clone() }, progress)
+        (Self { content, wait: None, progress: progress.clone() }, progress)
+    }
+
+    /// Holds the content back until the sender says that it is wanted, or for two seconds. If the sender is dropped, it is
+    /// not wanted any more.
+    pub fn hold(&mut self) -> Sender<()> {
+        let (sender, wanted) = channel();
+        self.wait = Some(Wait { wanted, is_refused: false, patience: Box::pin(sleep(PATIENCE)) });
+        sender
     }
 }
 
@@ -67,6 +106,11 @@ impl<B: Body + Unpin> Body for Watched<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        if let Some(wait) = &mut self.wait {
+            ready!(wait.poll(cx));
+            self.wait = None;
+            self.progress.note(Stage::Moving);
+        }
         let frame = Pin::new(&mut self.content).poll_frame(cx);
         if let Poll::Ready(frame) = &frame {
             self.progress.note(match frame {
@@ -101,6 +145,28 @@ mod tests {
     use super::*;
     use bytes::Bytes;
     use http_body_util::{BodyExt, Empty, Full};
+
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn content_waits_until_it_is_wanted_or_for_two_seconds() {
+        let waits = |wanted: Option<u64>| async move {
+            let (mut content, progress) = Watched::new(Full::new(Bytes::from("abc")));
+            let (sender, begun) = (content.hold(), Instant::now());
+            tokio::spawn(async move {
+                sleep(Duration::from_secs(wanted.unwrap_or(99))).await;
+                let _ = sender.send(());
+            });
+            content.frame().await.unwrap().unwrap();
+            assert!(progress.is_done());
+            begun.elapsed().as_secs()
+        };
+        assert_eq!(waits(Some(0)).await, 0);
+        assert_eq!(waits(Some(1)).await, 1);
+        assert_eq!(waits(None).await, 2);
+        let (mut content, _) = Watched::new(Full::new(Bytes::from("abc")));
+        drop(content.hold());
+        let frame = tokio::time::timeout(Duration::from_secs(99), content.frame());
+        assert!(frame.await.is_err(), "the origin has answered without it");
+    }
 
     #[tokio::test(flavor = "current_thread", start_paused = true)]
     async fn content_is_done_when_all_of_it_was_taken_or_it_is_dropped() {

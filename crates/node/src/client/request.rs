@@ -118,8 +118,10 @@ fn understand(request: Request, cx: &Context) -> Result<Ask, Fault> {
     http::strip_hop_by_hop(&mut headers);
     // The target replaces it; it is made anew for the origin.
     headers.remove(header::HOST);
-    // The body is forwarded as it arrives, without waiting for a 100 (Continue).
-    headers.remove(header::EXPECT);
+    // Who dials waits for what the origin makes of it (RFC 9110 §10.1.1).
+    if !has_body {
+        headers.remove(header::EXPECT);
+    }
     if let Some(upgrades) = upgrades {
         headers.insert(header::UPGRADE, upgrades);
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
