@@ -87,6 +87,15 @@ pub fn plain(address: IpAddr) -> IpAddr {
     }
 }
 
+/// The address of the host that is reached at another: the IPv4 address in one that is IPv4-mapped (RFC 4291 §2.5.5.2), or
+/// that NAT64 translates at its well-known prefix (RFC 6052 §2.1).
+pub fn translated(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) if v6.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => plain(address),
+        _ => address.to_canonical(),
+    }
+}
+
 /// Whether an address belongs to this machine, link or site. Addresses of a site's own NAT64 prefix
 /// (RFC 8215) count: only the site knows where they lead.
 pub fn is_local(address: IpAddr) -> bool {

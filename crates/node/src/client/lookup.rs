@@ -2,6 +2,7 @@
 
 use super::alias::{self, Found};
 use super::{Client, Value};
+use crate::access::translated;
 use crate::client::miss::{Forward, Stage};
 use crate::context::Context;
 use crate::events::Event;
@@ -14,6 +15,7 @@ use crate::request::Ask;
 use crate::{http, named};
 use ::http::{Method, header};
 use classes::Kind;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::peer::{Outcome, Resume};
@@ -36,8 +38,9 @@ impl Client {
         exchange.state = State::Looking;
         if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
             let target = &exchange.ask.target;
-            let meant =
-                addresses.is_some_and(|addresses| addresses.contains(&dialled.ip().to_canonical()));
+            let dialled_host = translated(dialled.ip());
+            let is_it = |address: &IpAddr| translated(*address) == dialled_host;
+            let meant = addresses.is_some_and(|addresses| addresses.iter().any(is_it));
             // Otherwise a client could dial a server of its own and have its answer stored under
             // another host's name.
             if !meant || target.port() != dialled.port() {

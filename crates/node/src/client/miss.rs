@@ -171,7 +171,8 @@ impl Miss {
         // Too many requests say nothing of the content; only a class permits its last version then.
         let is_class = matches!(self.ask.verdict.kind, Kind::Changing { .. });
         let fails = matches!(status.as_u16(), 500 | 502 | 503 | 504);
-        if !fails && !(status == StatusCode::TOO_MANY_REQUESTS && is_class) {
+        let may = fails || (is_class && status == StatusCode::TOO_MANY_REQUESTS);
+        if !may {
             return None;
         }
         let now = cx.date();

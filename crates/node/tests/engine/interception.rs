@@ -74,6 +74,18 @@ fn a_literal_address_is_its_own() {
 }
 
 #[test]
+fn a_client_behind_nat64_dials_the_host_that_it_means() {
+    let mut net = net();
+    let id = ask(&mut net, "[64:ff9b::192.0.2.1]:80");
+    assert!(net.client(id).cache().ends_with("stored"), "{}", net.client(id).cache());
+    // Another host's address, in the same form, and the host's own at another prefix, which only that network knows.
+    for other in ["[64:ff9b::192.0.2.9]:80", "[64:ff9b:1::192.0.2.1]:80", "[2002:c000:201::1]:80"] {
+        let id = ask(&mut net, other);
+        assert!(net.client(id).cache().contains("host-mismatch"), "{other}");
+    }
+}
+
+#[test]
 fn addresses_are_looked_up_again_after_a_minute() {
     let mut net = net();
     ask(&mut net, "192.0.2.1:80");
