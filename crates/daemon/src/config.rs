@@ -207,6 +207,7 @@ impl Config {
         let mut config = Self::from_text(source, overrides, &Machine::here())?;
         config.warnings.extend(exposed_key(source, path_or_default));
         config.warnings.extend(config.not_intercepted());
+        config.warnings.extend(config.intercept.unaided());
         let mut wrong = ConfigError::default();
         config.classes = Tables::beside(path_or_default, &mut wrong);
         wrong.unless(config)

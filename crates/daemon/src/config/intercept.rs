@@ -10,8 +10,12 @@ use super::{Config, Overrides, file, some_or};
 const HTTP: u16 = 80;
 /// Ports that `"all"` leaves out. What they carry is encrypted, and gains nothing by the pair: SSH, HTTPS, SMTP, DNS, IMAP
 /// and POP3 over TLS, and the connections that phones keep open for days (XMPP and MQTT over TLS, push services). Or a
-/// router's own rules mean them: mail between servers, and DNS.
-const LEFT_OUT: [u16; 13] = [22, 25, 53, 443, 465, 853, 993, 995, 5223, 5228, 5229, 5230, 8883];
+/// router's own rules mean them: mail between servers, and DNS. Or the kernel reads them to let further connections in, and
+/// sees those that we make in place of the client's: FTP, RTSP and SIP.
+const LEFT_OUT: [u16; 16] =
+    [21, 22, 25, 53, 443, 465, 554, 853, 993, 995, 5060, 5223, 5228, 5229, 5230, 8883];
+/// Of these the protocols that name further connections, and what each is.
+const NAMES_OTHERS: [(u16, &str); 3] = [(21, "FTP"), (554, "RTSP"), (5060, "SIP")];
 
 /// Which connections are intercepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +138,22 @@ impl Config {
     }
 }
 
+impl Intercept {
+    /// Says which ports the file lists whose protocols need the kernel's help.
+    pub(super) fn unaided(&self) -> Option<String> {
+        let FlowPorts::Only(ports) = &self.flows else { return None };
+        let listed = NAMES_OTHERS.iter().filter(|(port, _)| ports.contains(port));
+        let listed: Vec<_> = listed.map(|(port, name)| format!("{port} ({name})")).collect();
+        (!listed.is_empty()).then(|| {
+            format!(
+                "[intercept] ports: {}: further connections that these name do not pass a firewall that waits for them, and \
+                 active FTP does not work: leave them out",
+                listed.join(", ")
+            )
+        })
+    }
+}
+
 fn unique(ports: &mut Vec<u16>) {
     ports.sort_unstable();
     ports.dedup();
@@ -204,6 +224,18 @@ mod tests {
             with_far("[mesh]\ninterfaces = [\"wl0\"]\n[intercept]\nports = [25]").not_intercepted(),
             None
         );
+    }
+
+    #[test]
+    fn ports_of_protocols_that_name_others_are_left_out_or_named() {
+        let all = with_far("[intercept]\ninterfaces = [\"lan0\"]\nports = \"all\"").intercept;
+        assert!([21, 554, 5060].iter().all(|port| !all.flows.has(*port)) && all.flows.has(20));
+        assert_eq!(all.unaided(), None);
+        let listed =
+            |ports: &str| read(&format!("[intercept]\nports = {ports}")).intercept.unaided();
+        assert_eq!(listed("[80, 22]"), None);
+        let why = listed("[21, 22, 5060]").expect("a warning");
+        assert!(why.starts_with("[intercept] ports: 21 (FTP), 5060 (SIP): "), "{why}");
     }
 
     #[test]
