@@ -63,6 +63,7 @@ struct Rule {
     kind: Kind,
     keep: Keep,
     heeds: Heeds,
+    negotiated: bool,
     index: Option<IndexFormat>,
 }
 
@@ -80,7 +81,8 @@ impl Rule {
             }
             kind => kind,
         };
-        Verdict { class, kind, keep: self.keep, heeds: self.heeds, index: self.index }
+        let Self { keep, heeds, negotiated, index, .. } = *self;
+        Verdict { class, kind, keep, heeds, negotiated, index }
     }
 }
 

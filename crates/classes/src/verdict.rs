@@ -35,6 +35,8 @@ pub struct Verdict {
     pub keep: Keep,
     /// What requests may ask of the store.
     pub heeds: Heeds,
+    /// Whether the response depends on `Accept`, also if its `Vary` does not say so.
+    pub negotiated: bool,
     /// The form of an index that promises digests of other files.
     pub index: Option<IndexFormat>,
 }

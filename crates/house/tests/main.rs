@@ -33,7 +33,7 @@ const TOUCHES_THE_WORLD: [(&str, &[&str]); 11] = [
 ];
 
 /// Licences that require no more than a notice.
-const LICENCES: [&str; 15] = [
+const LICENCES: [&str; 16] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",

@@ -23,8 +23,8 @@ const NAME_MAX: usize = 32;
 const TOP: [&str; 7] = ["name", "hosts", "proof", "redirects", "mirror", "immutable", "changing"];
 const MIRROR: [&str; 3] = ["upstream", "files", "plain"];
 const IMMUTABLE: [&str; 7] = ["paths", "except", "query", "digest", "index", "keep", "heeds"];
-const CHANGING: [&str; 8] =
-    ["paths", "except", "query", "lifetime", "stale", "index", "keep", "heeds"];
+const CHANGING: [&str; 9] =
+    ["paths", "except", "query", "lifetime", "stale", "index", "keep", "heeds", "negotiated"];
 
 #[derive(Deserialize)]
 struct File {
@@ -75,6 +75,8 @@ struct Changing {
     query: bool,
     lifetime: Spanned<String>,
     stale: Spanned<String>,
+    #[serde(default)]
+    negotiated: bool,
     index: Option<Spanned<String>>,
     keep: Option<Spanned<String>>,
     heeds: Option<Spanned<String>>,
@@ -198,6 +200,7 @@ impl Source<'_> {
             kind: Kind::Immutable { digest: None },
             keep: self.keep(it.keep.as_ref())?,
             heeds: self.heeds(it.heeds.as_ref())?.unwrap_or(Heeds::Nothing),
+            negotiated: false,
             index: self.index(it.index.as_ref())?,
         })
     }
@@ -214,6 +217,7 @@ impl Source<'_> {
             kind: Kind::Changing { lifetime, stale },
             keep: self.keep(it.keep.as_ref())?,
             heeds: self.heeds(it.heeds.as_ref())?.unwrap_or(Heeds::All),
+            negotiated: it.negotiated,
             index: self.index(it.index.as_ref())?,
         })
     }

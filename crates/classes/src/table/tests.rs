@@ -242,6 +242,16 @@ fn a_table_of_the_same_name_extends() {
 }
 
 #[test]
+fn a_table_says_which_responses_depend_on_accept() {
+    let negotiated = |url: &str| Classes::builtin().judge(self::url(url)).negotiated;
+    assert!(negotiated("https://registry-1.docker.io/v2/library/alpine/manifests/3"));
+    assert!(negotiated("https://registry.npmjs.org/left-pad"));
+    assert!(negotiated("https://pypi.org/simple/six/"));
+    assert!(!negotiated("https://registry.npmjs.org/left-pad/-/left-pad-1.0.0.tgz"));
+    assert!(!negotiated("http://deb.debian.org/debian/dists/sid/InRelease"));
+}
+
+#[test]
 fn a_table_says_which_wishes_count() {
     let heeds = |url: &str| Classes::builtin().judge(self::url(url)).heeds;
     assert_eq!(heeds("https://repo.maven.apache.org/maven2/a/b/1/b-1.jar"), Heeds::Nothing);

@@ -230,7 +230,10 @@ impl Misses {
             let is_first = || cx.transfers.values().all(|it| it.index.as_deref().is_none_or(small));
             incoming.index = reader.filter(|it| it.is_small() || is_first()).map(Box::new);
         }
-        let names = http::vary(&incoming.headers).unwrap_or_default();
+        let mut names = http::vary(&incoming.headers).unwrap_or_default();
+        if fetch.ask.verdict.negotiated && !names.contains(&header::ACCEPT) {
+            names.insert(0, header::ACCEPT);
+        }
         incoming.selecting = http::selecting(names, &fetch.ask.headers);
         self.begin(cx, id, incoming, values);
         cx.turns.dirty(id);

@@ -184,13 +184,33 @@ pub fn selecting(
     names.into_iter().map(|name| (name.clone(), normal(request, &name))).collect()
 }
 
-/// A field's value in normal form: its lines joined by commas, without white space around items.
+/// A field's value in normal form: its lines joined by commas, without white space around items. Of `Accept`, whose order
+/// may count for an origin, what surely means nothing is left out: case, repetitions, and the weight 1 (RFC 9110 §12.5.1).
 pub fn normal(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
     let lines: Vec<&HeaderValue> = headers.get_all(name).iter().collect();
     (!lines.is_empty()).then(|| {
         let items = lines.iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
-        items.map(<[u8]>::trim_ascii).collect::<Vec<_>>().join(&b","[..])
+        if *name != header::ACCEPT {
+            return items.map(<[u8]>::trim_ascii).collect::<Vec<_>>().join(&b","[..]);
+        }
+        let mut kept: Vec<Vec<u8>> = Vec::new();
+        for range in items.map(media_range).filter(|it| !it.is_empty()) {
+            if !kept.contains(&range) {
+                kept.push(range);
+            }
+        }
+        kept.join(&b","[..])
     })
+}
+
+/// A media range with its parameters, in lower case.
+fn media_range(item: &[u8]) -> Vec<u8> {
+    let parts = item.split(|byte| *byte == b';').map(|it| it.trim_ascii().to_ascii_lowercase());
+    let is_whole = |it: &[u8]| {
+        it.strip_prefix(b"q=1")
+            .is_some_and(|it| matches!(it, b"" | b"." | b".0" | b".00" | b".000"))
+    };
+    parts.filter(|it| !is_whole(it)).collect::<Vec<_>>().join(&b";"[..])
 }
 
 #[cfg(test)]
@@ -362,5 +382,23 @@ mod tests {
         assert_eq!(judged(&[], 599, &[tag, ("cache-control", "max-age=0")]), Ok(()));
         assert_eq!(judged(&[], 599, &[("cache-control", "max-age=0")]), Err(NotStored::Unusable));
         assert_eq!(judged(&[], 599, &[("cache-control", "max-age=1")]), Ok(()));
+    }
+
+    #[test]
+    fn what_means_nothing_in_accept_is_left_out() {
+        let normal = |text: &'static str| {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(text))]);
+            String::from_utf8(normal(&headers, &header::ACCEPT).unwrap()).unwrap()
+        };
+        assert_eq!(
+            normal("Text/HTML ; Level=1;q=1.0 , text/html;level=1,, */*; q=0.10"),
+            "text/html;level=1,*/*;q=0.10"
+        );
+        assert_eq!(normal("b/b, a/a"), "b/b,a/a", "their order may count");
+        assert_eq!(
+            normal("a/a;q=1.5, b/b;q=10"),
+            "a/a;q=1.5,b/b;q=10",
+            "these are no weights of 1"
+        );
     }
 }

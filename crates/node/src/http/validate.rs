@@ -3,6 +3,7 @@
 use super::date;
 use super::headers::{end_to_end, take_cookies};
 use super::record::Record;
+use super::storing::vary;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use wire::Date;
 
@@ -88,6 +89,15 @@ pub fn freshened(
     // Cookies are for the client that asked, and are not stored.
     take_cookies(&mut update);
     take_cookies(&mut fresh.headers);
+    // What selected it still does, whatever a 304 leaves out.
+    if let (Some(ours), Some(theirs)) = (vary(&fresh.headers), vary(&update)) {
+        let missing: Vec<_> =
+            ours.iter().filter(|it| !theirs.contains(it)).map(|it| it.as_str()).collect();
+        if update.contains_key(header::VARY) && !missing.is_empty() {
+            let missing = HeaderValue::try_from(missing.join(", ")).expect("names are ASCII");
+            update.append(header::VARY, missing);
+        }
+    }
     // All values of a field are replaced together, so the old ones go first.
     for name in update.keys().filter(|name| !describes_content(name)) {
         fresh.headers.remove(name);
@@ -208,6 +218,20 @@ mod tests {
     use wire::{PublicKey, Signature};
 
     const COOKIE: (&str, &str) = ("set-cookie", "a=b");
+
+    #[test]
+    fn a_304_adds_to_what_selects_a_response_and_takes_nothing_away() {
+        let fields = |ours: &'static str, update: &'static str| {
+            let (ours, update) = (record(&[("vary", ours)]), record(&[("vary", update)]));
+            let now = Date::from_unix(9);
+            let fresh = freshened(&ours, &update.headers, now, now, true);
+            let values = fresh.headers.get_all("vary").iter();
+            values.map(|it| it.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(fields("accept", "accept-encoding"), ["accept-encoding", "accept"]);
+        assert_eq!(fields("accept, x, y", "x"), ["x", "accept, y"]);
+        assert_eq!(fields("accept", "Accept, x"), ["Accept, x"], "it has them all");
+    }
 
     #[test]
     fn a_request_asks_with_all_validators_there_are() {

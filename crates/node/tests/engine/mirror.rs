@@ -17,6 +17,7 @@ digest = "last-segment"
 paths = ["/v2/**/manifests/*"]
 lifetime = "5m"
 stale = "1d"
+negotiated = true
 "#;
 
 const MANIFEST: &str = "https://r.test/v2/library/x/manifests/1";
@@ -300,5 +301,22 @@ fn an_archive_that_is_asked_too_often_is_left_alone_and_what_was_stored_is_serve
     let third = "https://r.test/v2/library/x/manifests/3";
     net.origin.put(third, Page::of(9).status(429));
     assert_eq!(cache(&mut net, third).0, 429, "nothing is stored");
+    net.done();
+}
+
+#[test]
+fn a_client_gets_no_form_that_another_has_negotiated() {
+    let mut net = net();
+    let asks = |net: &mut Net, accept| {
+        let id = net.call(Call::get(MANIFEST).by_mirror(None).with("accept", accept));
+        net.settle();
+        (net.client(id).content.len(), net.client(id).cache().starts_with("hit"))
+    };
+    net.origin.put(MANIFEST, Page::of(500).only_for("accept", "a/old"));
+    net.origin.add(MANIFEST, Page::of(600).only_for("accept", "a/list, a/old"));
+    assert_eq!(asks(&mut net, "a/old"), (500, false));
+    assert_eq!(asks(&mut net, "a/list, a/old"), (600, false));
+    assert_eq!(asks(&mut net, "A/List;q=1.0,a/old"), (600, true));
+    assert_eq!(asks(&mut net, "a/old"), (500, true));
     net.done();
 }
