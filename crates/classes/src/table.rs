@@ -29,6 +29,8 @@ struct Table {
     hosts: Vec<HostPattern>,
     redirects: Vec<HostPattern>,
     proof: Vec<PathPattern>,
+    /// Names of files that belong together, in one folder.
+    companions: Vec<Vec<String>>,
     /// The first rule that has a path counts: those of files that never change are first.
     rules: Vec<Rule>,
     mirror: MirrorTable,
@@ -204,6 +206,18 @@ impl Classes {
         rules.flat_map(|it| &it.paths).map(PathPattern::text)
     }
 
+    /// The paths of the files that belong to the one at a path of a class, as a signature to its index.
+    pub fn companions(&self, class: ClassId, path: &str) -> Vec<String> {
+        let Some(table) = self.table(class) else { return Vec::new() };
+        let Some(clean) = Clean::new(path).filter(|it| it.query.is_none()) else {
+            return Vec::new();
+        };
+        let name = clean.last();
+        let folder = &path[..path.len() - name.len()];
+        let groups = table.companions.iter().filter(|it| it.iter().any(|it| it == name));
+        groups.flatten().filter(|it| *it != name).map(|it| format!("{folder}{it}")).collect()
+    }
+
     /// Where the mirror's paths of a class lead.
     pub fn upstream(&self, class: &str) -> Option<&Upstream> {
         self.named(class)?.mirror.upstream.as_ref()
@@ -237,6 +251,7 @@ impl Table {
         self.hosts.extend(more.hosts);
         self.redirects.extend(more.redirects);
         self.proof.extend(more.proof);
+        self.companions.extend(more.companions);
         let old = std::mem::replace(&mut self.rules, more.rules);
         self.rules.extend(old);
         self.mirror.upstream = more.mirror.upstream.or(self.mirror.upstream.take());
@@ -249,7 +264,8 @@ impl Table {
     fn check_size(&self) -> Result<(), String> {
         let hosts = self.hosts.len() + self.redirects.len() + self.mirror.plain.len();
         let rules = self.rules.iter().map(|it| it.paths.len() + it.except.len());
-        let paths = rules.sum::<usize>() + self.proof.len();
+        let companions = self.companions.iter().map(Vec::len).sum::<usize>();
+        let paths = rules.sum::<usize>() + self.proof.len() + companions;
         let max = file::PATTERNS_MAX;
         match hosts.max(paths) > max {
             true => Err(format!("class `{}` has more than {max} hosts, or patterns", self.name)),

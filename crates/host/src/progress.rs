@@ -173,7 +173,7 @@ mod tests {
         assert!(Watched::new(Empty::<Bytes>::new()).1.is_done());
         let (mut content, progress) = Watched::new(Full::new(Bytes::from("abc")));
         let begun = progress.last();
-        tokio::time::advance(std::time::Duration::from_secs(5)).await;
+        tokio::time::advance(Duration::from_secs(5)).await;
         assert!(!progress.is_done() && progress.last() == begun);
         content.frame().await.unwrap().unwrap();
         assert!(progress.is_done() && progress.last() > begun);

@@ -20,7 +20,8 @@ pub(super) const PATTERNS_MAX: usize = 256;
 const NAME_MAX: usize = 32;
 
 /// The keys of each part of a table.
-const TOP: [&str; 7] = ["name", "hosts", "proof", "redirects", "mirror", "immutable", "changing"];
+const TOP: [&str; 8] =
+    ["name", "hosts", "proof", "redirects", "companions", "mirror", "immutable", "changing"];
 const MIRROR: [&str; 3] = ["upstream", "files", "plain"];
 const IMMUTABLE: [&str; 7] = ["paths", "except", "query", "digest", "index", "keep", "heeds"];
 const CHANGING: [&str; 9] =
@@ -35,6 +36,8 @@ struct File {
     proof: Texts,
     #[serde(default)]
     redirects: Texts,
+    #[serde(default)]
+    companions: Vec<Texts>,
     #[serde(default)]
     mirror: Mirror,
     #[serde(default)]
@@ -156,6 +159,7 @@ impl Source<'_> {
             hosts: self.hosts(&file.hosts)?,
             redirects: self.hosts(&file.redirects)?,
             proof: self.values(&file.proof, expected, is_proof)?,
+            companions: self.companions(&file.companions)?,
             rules: Vec::new(),
             mirror: self.mirror(&file.mirror)?,
         };
@@ -173,6 +177,13 @@ impl Source<'_> {
         }
         table.check_size().map_err(|text| self.problem(file.name.span().start, text))?;
         Ok(table)
+    }
+
+    fn companions(&self, groups: &[Texts]) -> Result<Vec<Vec<String>>, Problem> {
+        let expected = "expected the name of a file, such as Packages.sig";
+        let is_name = |it: &str| !it.is_empty() && !it.contains(['/', '*', '?']);
+        let read = |it: &str| is_name(it).then(|| it.to_owned());
+        groups.iter().map(|it| self.values(it, expected, read)).collect()
     }
 
     fn mirror(&self, mirror: &Mirror) -> Result<MirrorTable, Problem> {

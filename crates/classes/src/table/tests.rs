@@ -252,6 +252,22 @@ fn a_table_says_which_responses_depend_on_accept() {
 }
 
 #[test]
+fn a_table_says_which_files_belong_together() {
+    let companions = |class, path| {
+        let classes = Classes::builtin();
+        classes.companions(classes.find(class).unwrap(), path)
+    };
+    assert_eq!(companions("openwrt", "/a/b/Packages.gz"), ["/a/b/Packages", "/a/b/Packages.sig"]);
+    assert_eq!(companions("apt", "/debian/dists/sid/Release.gpg"), ["/debian/dists/sid/Release"]);
+    assert_eq!(companions("maven", "/maven2/a/maven-metadata.xml.sha1").len(), 4);
+    for path in ["/a/b/other", "/a/b/Packages.gz?x", "/Packages.gz/", "/a/../Packages.gz"] {
+        assert!(companions("openwrt", path).is_empty(), "{path}");
+    }
+    let text = "name = \"a\"\ncompanions = [[\"x\", \"a/b\"]]";
+    assert_eq!(problem(text), "x.toml:2: `a/b`: expected the name of a file, such as Packages.sig");
+}
+
+#[test]
 fn a_table_says_which_wishes_count() {
     let heeds = |url: &str| Classes::builtin().judge(self::url(url)).heeds;
     assert_eq!(heeds("https://repo.maven.apache.org/maven2/a/b/1/b-1.jar"), Heeds::Nothing);

@@ -11,10 +11,8 @@ use crate::fault::Fault;
 use crate::http::{CacheControl, NotStored, Record, Reuse, Row, selects};
 use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::pursuits::Pursuit;
-use crate::request::Ask;
 use crate::{http, named};
 use ::http::{Method, header};
-use classes::Kind;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -97,7 +95,11 @@ impl Client {
                 alias::begin(cx, id, false)
             }
             Reuse::Hit(record, left) => return self.check(cx, id, record, left, None),
-            Reuse::Revalidate(record) => return self.revalidate(cx, id, record),
+            Reuse::Revalidate(record) if self.pauses.excuse(cx, ask, &record) => {
+                let status = Some("hit; detail=retry-after".to_owned());
+                return self.check(cx, id, record, -1, status);
+            }
+            Reuse::Revalidate(record) => return self.miss(cx, id, Some(record), Forward::Stale),
             Reuse::WhileRevalidating(record, left) => {
                 // The client gets the stale response at once; nobody waits for the new one (RFC
                 // 5861).
@@ -119,21 +121,6 @@ impl Client {
             Found::Record(record) => self.check(cx, id, record, http::FOR_EVER, None),
             Found::Nothing(why) => self.miss(cx, id, None, why),
         }
-    }
-
-    /// A stored response is too old: its origin is asked, unless it wants to be left alone and its class permits what is
-    /// here meanwhile.
-    fn revalidate(&mut self, cx: &mut Context, id: ExchangeId, record: Rc<Record>) {
-        let Some(exchange) = cx.exchanges.get(&id) else { return };
-        let Ask { target, headers, verdict, .. } = &exchange.ask;
-        let pauses = matches!(verdict.kind, Kind::Changing { .. })
-            && self.pauses.has(target, cx.now)
-            && http::stale_permitted(&record, headers, verdict, cx.date(), true);
-        if pauses {
-            let status = Some("hit; detail=retry-after".to_owned());
-            return self.check(cx, id, record, -1, status);
-        }
-        self.miss(cx, id, Some(record), Forward::Stale);
     }
 
     /// A peer resumes a transfer that was interrupted.

@@ -40,6 +40,8 @@ pub struct Miss {
     pub ask: Rc<Ask>,
     /// The stale record that may be served if the origin fails.
     pub old: Option<Rc<Record>>,
+    /// It is asked for because a companion of it has changed.
+    pub is_companion: bool,
     /// Whether the request asks the origin to confirm that record.
     pub confirms: bool,
     /// The reason why the response may not be stored, if it is known from the start.
@@ -101,6 +103,7 @@ impl Miss {
         Self {
             ask,
             old: None,
+            is_companion: false,
             confirms: false,
             unstorable: None,
             status_line: String::new(),

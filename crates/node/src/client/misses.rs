@@ -198,6 +198,7 @@ impl Misses {
         mut headers: HeaderMap,
         values: &mut Values,
     ) {
+        self.renew_companions(cx, id, &headers, values);
         let (now, right) = (cx.date(), cx.clock_right());
         let Some(fetch) = self.all.get_mut(&id) else { return };
         // A HEAD or a 204 has no content, whatever its fields say.
@@ -250,6 +251,7 @@ impl Misses {
         headers: HeaderMap,
         values: &mut Values,
     ) -> Vec<ExchangeId> {
+        self.renew_companions(cx, id, &headers, values);
         let (now, right) = (cx.date(), cx.clock_right());
         let Some(fetch) = self.all.get_mut(&id) else { return Vec::new() };
         let next = fetch.ask.peer_hops.resume.map_or(0, |resume| resume.segment);

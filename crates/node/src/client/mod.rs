@@ -12,6 +12,7 @@ pub mod budget;
 mod charge;
 mod claims;
 mod classified;
+mod companions;
 mod elsewhere;
 mod forwards;
 mod head;

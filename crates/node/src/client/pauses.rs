@@ -1,7 +1,10 @@
 //! Origins that want to be asked no more for a while (`Retry-After`, RFC 9110 §10.2.3).
 
-use crate::http::{self, Target};
+use crate::context::Context;
+use crate::http::{self, Record, Target};
+use crate::request::Ask;
 use ::http::{HeaderMap, StatusCode, header};
+use classes::Kind;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use wire::{Date, Instant};
@@ -36,8 +39,14 @@ impl Pauses {
         self.0.insert(origin, now + pause.min(PAUSE_MAX));
     }
 
-    /// Whether an origin is not to be asked now.
-    pub fn has(&self, target: &Target, now: Instant) -> bool {
+    /// Whether a stale record is served without asking its origin, which wants to be left alone: if its class permits that.
+    pub fn excuse(&self, cx: &Context, ask: &Ask, record: &Record) -> bool {
+        matches!(ask.verdict.kind, Kind::Changing { .. })
+            && self.has(&ask.target, cx.now)
+            && http::stale_permitted(record, &ask.headers, &ask.verdict, cx.date(), true)
+    }
+
+    fn has(&self, target: &Target, now: Instant) -> bool {
         !self.0.is_empty() && self.0.get(&origin(target)).is_some_and(|until| *until > now)
     }
 }

@@ -429,3 +429,58 @@ fn broken(net: &mut Net, url: &str) -> bool {
     let id = net.get(url);
     net.client(id).is_broken()
 }
+
+const SUM: &str = "http://a.test/debian/dists/stable/InRelease.sum";
+
+#[test]
+fn when_an_index_has_changed_its_sum_is_not_the_old_one() {
+    let table =
+        TABLE.replace("proof =", "companions = [[\"InRelease\", \"InRelease.sum\"]]\nproof =");
+    for first in [INDEX, SUM] {
+        let mut net = Net::with(options(&table));
+        let other = if first == INDEX { SUM } else { INDEX };
+        let publish = |net: &mut Net, version: usize| {
+            for url in [INDEX, SUM] {
+                let tag = format!("\"{version}\"");
+                net.origin.put(url, Page::of(1000 + version).with("etag", &tag));
+            }
+        };
+        publish(&mut net, 1);
+        for url in [first, other] {
+            assert!(cache(&mut net, Call::get(url)).contains("stored"));
+        }
+        net.pass_seconds(200);
+        let asked = cache(&mut net, Call::get(other).with("cache-control", "no-cache"));
+        assert!(asked.contains("fwd-status=304"), "{asked}");
+        net.pass_seconds(200);
+        let before = (net.origin.asked(first), net.origin.asked(other));
+        publish(&mut net, 2);
+        // The first is stale, and changes; the other one would be fresh.
+        for (url, begin) in [(first, "fwd=stale"), (other, "hit"), (first, "hit")] {
+            let id = net.call(Call::get(url));
+            net.settle();
+            assert!(net.client(id).cache().starts_with(begin), "{url}: {}", net.client(id).cache());
+            assert_eq!(net.client(id).content.len(), 1002, "{url}");
+        }
+        let after = (net.origin.asked(first), net.origin.asked(other));
+        assert_eq!(after, (before.0 + 1, before.1 + 1), "each once");
+        net.done();
+    }
+}
+
+#[test]
+fn companions_without_validators_do_not_ask_for_each_other_for_ever() {
+    let table =
+        TABLE.replace("proof =", "companions = [[\"InRelease\", \"InRelease.sum\"]]\nproof =");
+    let mut net = Net::with(options(&table));
+    net.origin.put(INDEX, Page::of(1000));
+    net.origin.put(SUM, Page::of(10));
+    for _ in 0..3 {
+        for url in [INDEX, SUM] {
+            cache(&mut net, Call::get(url));
+        }
+        net.pass_seconds(301);
+    }
+    assert!(net.origin.asked(INDEX) <= 4 && net.origin.asked(SUM) <= 4);
+    net.done();
+}
