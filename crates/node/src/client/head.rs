@@ -24,6 +24,8 @@ impl Client {
         // First: also an answer that is not stored may invalidate what is (RFC 9111 §4.4).
         self.misses.invalidate(cx, id, status, &headers);
         let Some(miss) = self.misses.get(&id) else { return cx.events.stale(Stale::OriginHead) };
+        let date = cx.clock_right().then(|| cx.date());
+        self.pauses.learn(&miss.ask.target, status, &headers, (cx.now, date));
         let code = status.as_u16();
         let judged = |verdict| move || Event::Head { fetch: id, status: code, verdict };
         // The request alone showed that its response cannot be stored: there is nothing to judge.
@@ -38,8 +40,6 @@ impl Client {
             cx.events.emit(judged(Judgement::Confirms));
             return self.confirmed(cx, id, &old, &headers);
         }
-        let date = cx.clock_right().then(|| cx.date());
-        self.pauses.learn(&miss.ask.target, status, &headers, (cx.now, date));
         // The origin failed, and its last good response may be used instead (RFC 5861 §4).
         if let Some(old) = miss.stands_in(cx, status) {
             let detail = format!("fwd=stale; fwd-status={code}");
@@ -230,6 +230,7 @@ impl Client {
         // Peers had failed before: then it is the mesh that gave no answer.
         let is_forbidden = matches!(error, Some(FetchError::Forbidden(_)));
         let error = if in_vain && !is_forbidden { Some(FetchError::NoRoute) } else { error };
+        self.pauses.fail(&fetch.ask.target, error, cx.now);
         let now = cx.date();
         for waiter in waiters {
             let Some(exchange) = cx.exchanges.get(&waiter) else { continue };

@@ -1,6 +1,7 @@
 //! Decides where the answer to a request comes from: the store, a transfer under way, or a new one.
 
 use super::alias::{self, Found};
+use super::pauses::Excuse;
 use super::{Client, Value};
 use crate::access::translated;
 use crate::client::miss::{Forward, Stage};
@@ -95,25 +96,21 @@ impl Client {
                 alias::begin(cx, id, false)
             }
             Reuse::Hit(record, left) => return self.check(cx, id, record, left, None),
-            Reuse::Revalidate(record) if self.pauses.excuse(cx, ask, &record) => {
-                let status = Some("hit; detail=retry-after".to_owned());
-                return self.check(cx, id, record, -1, status);
-            }
-            Reuse::Revalidate(record) => return self.miss(cx, id, Some(record), Forward::Stale),
+            Reuse::Revalidate(record) => match self.pauses.excuse(cx, ask, &record) {
+                Some(excuse) => {
+                    if excuse == Excuse::Unreachable(true) {
+                        self.misses.revalidate_beside(cx, ask.clone(), &record, &mut self.values);
+                    }
+                    return self.check(cx, id, record, -1, Some(excuse.status()));
+                }
+                None => return self.miss(cx, id, Some(record), Forward::Stale),
+            },
             Reuse::WhileRevalidating(record, left) => {
                 // The client gets the stale response at once; nobody waits for the new one (RFC
                 // 5861).
-                let ask = ask.clone().in_background();
+                let ask = ask.clone();
                 self.check(cx, id, Rc::clone(&record), left, None);
-                // A revalidation under way serves this request too.
-                if !self.misses.joinable.contains_key(&ask.key) {
-                    let old = Some(record);
-                    let values = &mut self.values;
-                    let id = self.misses.fetch(cx, ask, old, Forward::Stale, Vec::new(), values);
-                    // Without readers it would be cancelled.
-                    self.values.push_back(Value::Orphan(id));
-                }
-                return;
+                return self.misses.revalidate_beside(cx, ask, &record, &mut self.values);
             }
         };
         match found {

@@ -94,6 +94,23 @@ impl Misses {
         id
     }
 
+    /// Revalidates a record beside: nobody waits for that, and no more than one request is under way.
+    pub fn revalidate_beside(
+        &mut self,
+        cx: &mut Context,
+        ask: Ask,
+        record: &Rc<Record>,
+        values: &mut Values,
+    ) {
+        if self.joinable.contains_key(&ask.key) {
+            return;
+        }
+        let (ask, old) = (ask.in_background(), Some(Rc::clone(record)));
+        let id = self.fetch(cx, ask, old, Forward::Stale, Vec::new(), values);
+        // Without readers it would be cancelled.
+        values.push_back(Value::Orphan(id));
+    }
+
     /// Begins a request whose response is passed on and not stored.
     pub fn pass(
         &mut self,

@@ -1,7 +1,9 @@
-//! Origins that want to be asked no more for a while (`Retry-After`, RFC 9110 §10.2.3).
+//! Origins that are not waited for: they want to be asked no more for a while (`Retry-After`, RFC 9110 §10.2.3), or could not
+//! be reached a moment ago.
 
 use crate::context::Context;
 use crate::http::{self, Record, Target};
+use crate::input::FetchError;
 use crate::request::Ask;
 use ::http::{HeaderMap, StatusCode, header};
 use classes::Kind;
@@ -9,14 +11,51 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use wire::{Date, Instant};
 
-/// Origins that are known to pause; the one whose pause ends first makes room.
+/// Origins that are known; the one that was last heard of first makes room.
 const PAUSES_MAX: usize = 64;
-/// No pause is longer, whatever an origin says.
+/// No pause that an origin asks for is longer, whatever it says.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
+/// An origin that could not be reached is tried this often, while clients get what is stale.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
 
-/// When each origin may be asked again.
+/// Why each origin is not waited for.
 #[derive(Debug, Default)]
-pub struct Pauses(BTreeMap<String, Instant>);
+pub struct Pauses(BTreeMap<String, Pause>);
+
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    /// When its reason was learned.
+    since: Instant,
+    why: Why,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    /// It wants to be left alone until then.
+    Asked { until: Instant },
+    /// It could not be reached. When it may be tried again.
+    Failed { probe_at: Instant },
+}
+
+/// Why a stale record is served without waiting for its origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excuse {
+    /// The origin wants to be left alone.
+    RetryAfter,
+    /// The origin could not be reached. True: it is to be tried once more beside.
+    Unreachable(bool),
+}
+
+impl Excuse {
+    /// For `Cache-Status`.
+    pub fn status(self) -> String {
+        let detail = match self {
+            Self::RetryAfter => "retry-after",
+            Self::Unreachable(_) => "unreachable",
+        };
+        format!("hit; detail={detail}")
+    }
+}
 
 impl Pauses {
     /// An origin has answered: with 429 or 503 it may name a pause. `date` is none if our clock is wrong.
@@ -29,25 +68,70 @@ impl Pauses {
     ) {
         let asks =
             matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-        let Some(pause) = pause(headers, date).filter(|_| asks) else { return };
-        self.0.retain(|_, until| *until > now);
+        match pause(headers, date).filter(|_| asks) {
+            Some(pause) => {
+                let until = now + pause.min(PAUSE_MAX);
+                self.put(target, Pause { since: now, why: Why::Asked { until } });
+            }
+            None if self.0.is_empty() => {}
+            // It is reached again.
+            None => {
+                let origin = origin(target);
+                if matches!(self.0.get(&origin), Some(Pause { why: Why::Failed { .. }, .. })) {
+                    self.0.remove(&origin);
+                }
+            }
+        }
+    }
+
+    /// No answer came from an origin.
+    pub fn fail(&mut self, target: &Target, error: Option<FetchError>, now: Instant) {
+        let is_out_of_reach = matches!(
+            error,
+            Some(
+                FetchError::Unresolved
+                    | FetchError::Unreachable
+                    | FetchError::TimedOut
+                    | FetchError::NoRoute
+            )
+        );
+        if is_out_of_reach {
+            let why = Why::Failed { probe_at: now + PROBE_EVERY };
+            self.put(target, Pause { since: now, why });
+        }
+    }
+
+    /// Why a stale record may be served without waiting for its origin, if its class permits that.
+    pub fn excuse(&mut self, cx: &Context, ask: &Ask, record: &Record) -> Option<Excuse> {
+        // Other responses may be stale only as long as their origin surely cannot be reached (RFC 9111 §4.2.4).
+        let Kind::Changing { .. } = ask.verdict.kind else { return None };
+        if self.0.is_empty() {
+            return None;
+        }
+        let pause = self.0.get_mut(&origin(&ask.target))?;
+        let permitted =
+            |reached| http::stale_permitted(record, &ask.headers, &ask.verdict, cx.date(), reached);
+        match &mut pause.why {
+            Why::Asked { until } => {
+                (*until > cx.now && permitted(true)).then_some(Excuse::RetryAfter)
+            }
+            Why::Failed { probe_at } => permitted(false).then(|| {
+                let probes = *probe_at <= cx.now;
+                if probes {
+                    *probe_at = cx.now + PROBE_EVERY;
+                }
+                Excuse::Unreachable(probes)
+            }),
+        }
+    }
+
+    fn put(&mut self, target: &Target, pause: Pause) {
         let origin = origin(target);
         if self.0.len() >= PAUSES_MAX && !self.0.contains_key(&origin) {
-            let first = self.0.iter().min_by_key(|(_, until)| **until).map(|(it, _)| it.clone());
+            let first = self.0.iter().min_by_key(|(_, it)| it.since).map(|(it, _)| it.clone());
             first.into_iter().for_each(|it| _ = self.0.remove(&it));
         }
-        self.0.insert(origin, now + pause.min(PAUSE_MAX));
-    }
-
-    /// Whether a stale record is served without asking its origin, which wants to be left alone: if its class permits that.
-    pub fn excuse(&self, cx: &Context, ask: &Ask, record: &Record) -> bool {
-        matches!(ask.verdict.kind, Kind::Changing { .. })
-            && self.has(&ask.target, cx.now)
-            && http::stale_permitted(record, &ask.headers, &ask.verdict, cx.date(), true)
-    }
-
-    fn has(&self, target: &Target, now: Instant) -> bool {
-        !self.0.is_empty() && self.0.get(&origin(target)).is_some_and(|until| *until > now)
+        self.0.insert(origin, pause);
     }
 }
 
@@ -84,12 +168,20 @@ mod tests {
         Instant::ZERO + Duration::from_secs(seconds)
     }
 
+    fn pause_of(pauses: &Pauses, url: &str) -> Option<Instant> {
+        match pauses.0.get(&origin(&target(url)))?.why {
+            Why::Asked { until } => Some(until),
+            Why::Failed { .. } => None,
+        }
+    }
+
     fn until(status: u16, text: &'static str, date: Option<u64>) -> u64 {
         let mut pauses = Pauses::default();
         let status = StatusCode::from_u16(status).unwrap();
         let now = (at(10), date.map(Date::from_unix));
         pauses.learn(&target(ASKED), status, &headers(text), now);
-        (10..10_000).find(|it| !pauses.has(&target("https://r.test/v2/b"), at(*it))).unwrap()
+        pause_of(&pauses, "https://r.test/v2/b")
+            .map_or(10, |until| until.as_nanos() / 1_000_000_000)
     }
 
     #[test]
@@ -108,17 +200,35 @@ mod tests {
     #[test]
     fn a_pause_is_of_one_origin_and_pauses_are_bounded() {
         let mut pauses = Pauses::default();
-        let learn = |pauses: &mut Pauses, url: &str, seconds| {
+        let learn = |pauses: &mut Pauses, url: &str, now| {
             let status = StatusCode::TOO_MANY_REQUESTS;
-            pauses.learn(&target(url), status, &headers(seconds), (at(0), None));
+            pauses.learn(&target(url), status, &headers("50"), (at(now), None));
         };
-        learn(&mut pauses, ASKED, "50");
+        learn(&mut pauses, ASKED, 0);
         for other in ["http://r.test/v2/a", "https://r.test:444/v2/a", "https://s.test/v2/a"] {
-            assert!(!pauses.has(&target(other), at(1)), "{other}");
+            assert_eq!(pause_of(&pauses, other), None, "{other}");
         }
-        (0..64).for_each(|n| learn(&mut pauses, &format!("https://{n}.test/"), "60"));
+        (0..64).for_each(|n| learn(&mut pauses, &format!("https://{n}.test/"), n + 1));
         assert_eq!(pauses.0.len(), PAUSES_MAX);
-        assert!(!pauses.has(&target(ASKED), at(1)), "its pause would have ended first");
-        assert!(pauses.has(&target("https://0.test/"), at(59)));
+        assert_eq!(pause_of(&pauses, ASKED), None, "it was the first");
+        assert_eq!(pause_of(&pauses, "https://63.test/"), Some(at(114)));
+    }
+
+    #[test]
+    fn an_origin_out_of_reach_is_known_until_it_answers() {
+        let mut pauses = Pauses::default();
+        let fails = |pauses: &Pauses| !pauses.0.is_empty();
+        for error in [FetchError::Malformed, FetchError::Untrusted, FetchError::Truncated] {
+            pauses.fail(&target(ASKED), Some(error), at(0));
+            assert!(!fails(&pauses), "{error:?}: it was reached");
+        }
+        pauses.fail(&target(ASKED), Some(FetchError::Unresolved), at(0));
+        let answer = |pauses: &mut Pauses, url| {
+            pauses.learn(&target(url), StatusCode::NOT_FOUND, &HeaderMap::new(), (at(9), None));
+        };
+        answer(&mut pauses, "https://s.test/");
+        assert!(fails(&pauses));
+        answer(&mut pauses, ASKED);
+        assert!(!fails(&pauses));
     }
 }

@@ -484,3 +484,41 @@ fn companions_without_validators_do_not_ask_for_each_other_for_ever() {
     assert!(net.origin.asked(INDEX) <= 4 && net.origin.asked(SUM) <= 4);
     net.done();
 }
+
+#[test]
+fn while_an_archive_is_out_of_reach_one_request_tries_and_nobody_waits() {
+    let mut net = net();
+    net.origin.put(INDEX, Page::of(1000).with("etag", "\"1\""));
+    let other = "http://a.test/debian/dists/stable/Release";
+    net.origin.put(other, Page::of(2000));
+    for url in [INDEX, other] {
+        assert!(cache(&mut net, Call::get(url)).contains("stored"));
+    }
+    net.pass_seconds(400);
+    net.origin.down = Some(FetchError::Unreachable);
+    assert_eq!(cache(&mut net, Call::get(INDEX)), "fwd=stale; detail=unreachable");
+    let asked = |net: &Net| net.origin.seen.len();
+    let before = asked(&net);
+    for url in [INDEX, other] {
+        assert_eq!(cache(&mut net, Call::get(url)), "hit; detail=unreachable");
+    }
+    assert_eq!(asked(&net), before, "it was tried a moment ago");
+    net.pass_seconds(5);
+    for url in [INDEX, other] {
+        assert_eq!(cache(&mut net, Call::get(url)), "hit; detail=unreachable");
+    }
+    assert_eq!(asked(&net), before + 1, "one of them tried");
+    net.origin.down = None;
+    net.pass_seconds(5);
+    assert_eq!(cache(&mut net, Call::get(INDEX)), "hit; detail=unreachable");
+    assert_eq!(cache(&mut net, Call::get(INDEX)), "hit; ttl=300", "it is back");
+    let told = cache(&mut net, Call::get(other));
+    assert!(told.starts_with("fwd=stale; fwd-status=200"), "{told}");
+    // Who insists has it tried, and what is not stored has, too.
+    net.origin.down = Some(FetchError::Unreachable);
+    net.pass_seconds(400);
+    let id = net.call(Call::get("http://a.test/debian/dists/stable/none"));
+    net.settle();
+    assert_eq!(net.client(id).status(), 502);
+    net.done();
+}
