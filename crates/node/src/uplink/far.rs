@@ -229,6 +229,8 @@ impl Far {
                 Event::Message(Message::Dial(id, dialled)) => self.dial(now, id, dialled),
                 Event::Message(Message::Cancel(id)) => {
                     if let Some(flow) = self.remove(id) {
+                        // The sender did not know it yet if one record opened and cancelled it.
+                        self.pair.sender.cancel(id);
                         self.pair.receiver.cancel(id);
                         self.cancel(&flow);
                     }

@@ -68,6 +68,16 @@ fn cancelled_requests_leave_nothing_behind() {
 }
 
 #[test]
+fn of_a_request_that_one_record_opens_and_cancels_nothing_is_left() {
+    let mut rogue = AgainstFar::up();
+    rogue.say(&[open(1, false), Message::Cancel(number(1))]);
+    rogue.say(&[open(2, true), Message::Cancel(number(2))]);
+    rogue.say(&[open(1, false)]);
+    rogue.say(&[open(2, true)]);
+    assert!(!rogue.is_over, "their numbers are free again");
+}
+
+#[test]
 fn what_was_asked_for_and_not_taken_is_bounded() {
     let mut rogue = AgainstFar::up();
     rogue.reads = false;
