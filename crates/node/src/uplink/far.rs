@@ -305,8 +305,9 @@ impl Far {
             self.pair.close(None);
             return None;
         }
-        if self.flows.len() >= FLOWS_MAX {
-            // A near end has no more, but a flow that has ended there may not have ended here.
+        if self.flows.len() >= FLOWS_MAX || self.pair.is_crowded() {
+            // A near end has no more, but a flow that has ended there may not have ended here, and one that is answered
+            // at once takes memory until the near end reads it.
             self.pair.receiver.cancel(id);
             self.pair.say(Message::Finish(id, Err(FetchError::NoRoom)));
             return None;

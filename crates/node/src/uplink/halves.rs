@@ -143,6 +143,11 @@ impl Outward {
         either!(self.room(flow))
     }
 
+    /// Bytes of heads and ends whose content lets them wait no longer, about. Published schemes count none.
+    pub fn due_bytes(&self) -> usize {
+        self.ours.due_bytes()
+    }
+
     /// All bytes that wait.
     pub fn waiting(&self) -> u64 {
         either!(self.waiting())

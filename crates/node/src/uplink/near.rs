@@ -199,7 +199,8 @@ impl Near {
         };
         // The pair has no message that keeps a connection for one client.
         let is_apart = fetch.headers.contains_key(header::UPGRADE) || fetch.binding.is_some();
-        !is_near && !is_apart && may_port && self.flows.has_room(fetch.client) && fits()
+        let has_room = self.flows.has_room(fetch.client) && !self.pair.is_crowded();
+        !is_near && !is_apart && may_port && has_room && fits()
     }
 
     fn asked(&self, fetch: &Fetch, client: u64, has_content: bool) -> Asked {

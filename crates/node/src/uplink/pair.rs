@@ -6,7 +6,7 @@
 mod agree;
 mod link;
 
-use super::RECORD_MAX;
+use super::{FLOWS_MAX, RECORD_MAX};
 use super::halves::{Inward, Outward};
 use super::messages::Message;
 use super::receiver::{self, Broken, WANTED_MAX};
@@ -38,6 +38,10 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const INBOX_MAX: usize = 256 * 1024;
 /// Messages that wait to be sent at most; sound ends have a few for each flow or root.
 const QUEUE_MAX: usize = 128 * 1024;
+/// With more messages waiting than this …
+const CROWDED: usize = 8 * FLOWS_MAX;
+/// … or with more bytes of them and of heads, no flow is begun: one that is cancelled leaves its messages here.
+const CROWDED_BYTES: usize = 1 << 20;
 /// The plain text of a record's messages at most, about: a Noise message has at most 65,535 bytes.
 const MESSAGES_MAX: usize = 8 * 1024;
 
@@ -249,7 +253,7 @@ impl Pair {
         self.take_receiver_events();
         // Who does not read what it is told is told no more.
         match &self.link {
-            Some(link) if link.queue.len() > QUEUE_MAX => Err(Broken),
+            Some(link) if link.queued().0 > QUEUE_MAX => Err(Broken),
             _ => Ok(()),
         }
     }
@@ -384,8 +388,14 @@ impl Pair {
     /// Says something to the other end.
     pub fn say(&mut self, message: Message) {
         if let Some(link) = &mut self.link {
-            link.queue.push_back(message);
+            link.say(message);
         }
+    }
+
+    /// Whether so much waits to be said that no flow is to begin.
+    pub fn is_crowded(&self) -> bool {
+        let (messages, bytes) = self.link.as_ref().map_or((0, 0), Link::queued);
+        messages >= CROWDED || bytes + self.sender.due_bytes() >= CROWDED_BYTES
     }
 
     /// Says this, and asks for a sign of life if there was none for a while.
@@ -403,7 +413,7 @@ impl Pair {
         link.beats = link.beats.wrapping_add(1);
         let nonce = link.beats;
         link.beat = Some((nonce, now));
-        link.queue.push_back(Message::Beat { nonce, first, disk, network });
+        link.say(Message::Beat { nonce, first, disk, network });
     }
 
     /// What happened next. Gives out the jobs of what was pushed meanwhile, too.
@@ -433,7 +443,7 @@ impl Pair {
         let (mut size, mut is_greeting) = (0, false);
         while size < MESSAGES_MAX
             && !is_greeting
-            && let Some(message) = link.queue.pop_front()
+            && let Some(message) = link.next_message()
         {
             size += message.weight();
             // The other end reads nothing more before it has agreed.
@@ -442,7 +452,7 @@ impl Pair {
             record.messages.push(message);
         }
         // A flow's content must not overtake what opens it.
-        if matches!(link.stage, Stage::Up) && link.queue.is_empty() && !is_greeting {
+        if matches!(link.stage, Stage::Up) && link.queued().0 == 0 && !is_greeting {
             let room = self.rate.record_max().min(RECORD_MAX).saturating_sub(size);
             self.sender.fill(room, &mut record);
         }

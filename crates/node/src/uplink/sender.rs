@@ -65,6 +65,8 @@ pub struct Sender {
     payloads: u64,
     /// Heads whose content lets them wait, and ends of flows.
     due: VecDeque<Message>,
+    /// Their bytes, about.
+    due_bytes: usize,
     /// Bytes of units that crossed as references, with a dictionary, and without one.
     pub as_references: u64,
     pub as_differences: u64,
@@ -91,6 +93,7 @@ impl Sender {
             unsent: 0,
             payloads: 0,
             due: VecDeque::new(),
+            due_bytes: 0,
             as_references: 0,
             as_differences: 0,
             as_new: 0,
@@ -121,7 +124,7 @@ impl Sender {
         self.changed.clear();
         self.packing.clear();
         self.due.clear();
-        (self.unsent, self.payloads, self.queued) = (0, 0, 0);
+        (self.unsent, self.payloads, self.queued, self.due_bytes) = (0, 0, 0, 0);
     }
 
     /// How many units the index has.
@@ -286,11 +289,21 @@ impl Sender {
             Some(result) => {
                 self.changed.insert(id);
                 let flow = self.remove(id);
-                self.due.extend(flow.and_then(|flow| flow.head).map(|(head, _)| head));
-                self.due.push_back(Message::Finish(id, result));
+                flow.and_then(|flow| flow.head).into_iter().for_each(|(head, _)| self.say(head));
+                self.say(Message::Finish(id, result));
             }
             None => {}
         }
+    }
+
+    fn say(&mut self, message: Message) {
+        self.due_bytes += message.weight();
+        self.due.push_back(message);
+    }
+
+    /// Bytes of the heads and ends that go before all content, about.
+    pub fn due_bytes(&self) -> usize {
+        self.due_bytes
     }
 
     /// The next batch of a flow; a job if it has literals.
@@ -367,6 +380,7 @@ impl Sender {
     pub fn fill(&mut self, mut room: usize, record: &mut Record) {
         while room > 0 {
             if let Some(message) = self.due.pop_front() {
+                self.due_bytes -= message.weight();
                 room = room.saturating_sub(message.weight());
                 record.messages.push(message);
                 continue;
@@ -405,8 +419,8 @@ impl Sender {
         for id in self.queues.due(now) {
             let Some(flow) = self.flows.get_mut(&id) else { continue };
             let head = flow.head.take_if(|(_, until)| *until <= now);
-            self.due.extend(head.map(|(head, _)| head));
             flow.handle_timeout(now);
+            head.into_iter().for_each(|(head, _)| self.say(head));
             self.place(id);
         }
     }

@@ -6,8 +6,8 @@ use crate::rogue::{AgainstNear, head, hello, literals, number, reference};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use node::testing::{Batch, Coding, Literals};
-use node::uplink::{Done, Job, Message, NearInput, Span, TcpId, Units, Worker};
-use node::{Dial, FetchError, FetchId, OriginOutput};
+use node::uplink::{Done, FlowId, Job, Message, NearInput, Span, TcpId, Units, Worker};
+use node::{Dial, Fetch, FetchError, FetchId, OriginOutput};
 use std::collections::VecDeque;
 use std::time::Duration;
 use store::{HistoryState, Mark};
@@ -317,8 +317,8 @@ fn what_the_far_end_would_refuse_goes_past_it() {
     }
     let method = Method::from_bytes("M".repeat(300).as_bytes()).unwrap();
     for fetch in [
-        node::Fetch { dial: Dial::Name(format!("{long}example.org"), 80), ..fetch() },
-        node::Fetch { method, ..fetch() },
+        Fetch { dial: Dial::Name(format!("{long}example.org"), 80), ..fetch() },
+        Fetch { method, ..fetch() },
         many,
     ] {
         let output = OriginOutput::Fetch(FetchId(1), Box::new(fetch));
@@ -343,4 +343,54 @@ fn what_the_far_end_has_no_room_for_goes_past_it() {
     rogue.settle();
     rogue.say(&[Message::Finish(3, Err(FetchError::NoRoom))]);
     assert_eq!((rogue.near.report().tcp_flows_past, rogue.near.flows()), (1, 0));
+}
+
+#[test]
+fn requests_that_are_given_up_at_once_do_not_fill_the_memory() {
+    let mut rogue = AgainstNear::up();
+    let long = HeaderValue::from_bytes(&[b'x'; 10_000]).unwrap();
+    let ask = |rogue: &mut AgainstNear, id| {
+        let mut fetch = Net::fetch_of("/");
+        fetch.headers.insert("x-long", long.clone());
+        let fetch = OriginOutput::Fetch(FetchId(id), Box::new(fetch));
+        let takes = rogue.near.takes(&fetch);
+        if takes {
+            rogue.near.handle_input(rogue.now, NearInput::Origin(fetch, false));
+            let cancel = OriginOutput::Cancel(FetchId(id));
+            rogue.near.handle_input(rogue.now, NearInput::Origin(cancel, false));
+        }
+        takes
+    };
+    // The link takes nothing meanwhile.
+    let taken = (0..500).filter(|id| ask(&mut rogue, *id)).count();
+    assert_eq!(taken, 104, "a MiB of them waits, and the others go past");
+    assert!(!rogue.near.takes_tcp(), "so do other connections");
+    rogue.settle();
+    assert!(ask(&mut rogue, 500) && rogue.near.takes_tcp());
+    let mut dialled = 0;
+    while rogue.near.takes_tcp() {
+        let (id, to) = (TcpId(dialled), "192.0.2.1:5000".parse().unwrap());
+        rogue.near.handle_input(rogue.now, NearInput::Dial(id, to, [10, 0, 0, 1].into()));
+        let end = NearInput::ContentEnd(FlowId::Tcp(id), Err(FetchError::Truncated));
+        rogue.near.handle_input(rogue.now, end);
+        dialled += 1;
+    }
+    assert!((4000..=8192).contains(&dialled), "{dialled}");
+}
+
+#[test]
+fn a_client_with_requests_without_end_leaves_half_of_the_flows_to_others() {
+    let mut rogue = AgainstNear::up();
+    let mut takes = |client: [u8; 4], id| {
+        let fetch = Fetch { client: client.into(), ..Net::fetch_of("/") };
+        let fetch = OriginOutput::Fetch(FetchId(id), Box::new(fetch));
+        let takes = rogue.near.takes(&fetch);
+        if takes {
+            rogue.near.handle_input(rogue.now, NearInput::Origin(fetch, false));
+        }
+        takes
+    };
+    let (greedy, other) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+    assert_eq!((0..2000).take_while(|id| takes(greedy, *id)).count(), 512);
+    assert!(takes(other, 2000) && !takes(greedy, 2001));
 }

@@ -78,6 +78,28 @@ fn of_a_request_that_one_record_opens_and_cancels_nothing_is_left() {
 }
 
 #[test]
+fn heads_that_nobody_reads_are_bounded() {
+    let mut rogue = AgainstFar::up();
+    let long = HeaderValue::from_bytes(&[b'x'; 30_000]).unwrap();
+    let headers = HeaderMap::from_iter([(HeaderName::from_static("x-long"), long)]);
+    let ask = |rogue: &mut AgainstFar, id| {
+        rogue.say(&[open(id, false)]);
+        let fetch = FetchId(rogue.asked.len() as u64);
+        rogue.origin(OriginInput::Head(fetch, StatusCode::OK, headers.clone()));
+        rogue.origin(OriginInput::End(fetch, Ok(())));
+    };
+    rogue.reads = false;
+    (0..500).for_each(|id| ask(&mut rogue, id));
+    assert_eq!((rogue.asked.len(), rogue.is_over), (35, false), "a MiB of them waits");
+    rogue.reads = true;
+    rogue.settle();
+    let refused = Message::Finish(number(499), Err(FetchError::NoRoom));
+    assert!(rogue.heard.contains(&refused), "{:?}", rogue.heard.last());
+    ask(&mut rogue, 500);
+    assert_eq!(rogue.asked.len(), 36, "who has read them is served again");
+}
+
+#[test]
 fn what_was_asked_for_and_not_taken_is_bounded() {
     let mut rogue = AgainstFar::up();
     rogue.reads = false;
@@ -159,6 +181,14 @@ fn an_end_that_cannot_read_its_marks_goes_on_behind_them() {
         _ => None,
     });
     assert_eq!(firsts.collect::<Vec<_>>(), [10]);
+}
+
+#[test]
+fn an_index_with_less_memory_has_fewer_units() {
+    let mut rogue = AgainstFar::new(used(), true);
+    assert_eq!(rogue.far.units(), 10);
+    rogue.far.limit(1 << 20, 4);
+    assert_eq!(rogue.far.units(), 4);
 }
 
 #[test]

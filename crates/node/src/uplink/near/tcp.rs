@@ -25,7 +25,8 @@ impl Near {
     /// Whether it takes TCP connections now: the far end answers, and there is room.
     pub fn takes_tcp(&self) -> bool {
         // A flow whose two sides have ended may still have to cross.
-        self.is_up() && self.flows.has_room_for_tcp() && self.pair.sender.len() < FLOWS_MAX
+        let has_room = self.flows.has_room_for_tcp() && self.pair.sender.len() < FLOWS_MAX;
+        self.is_up() && has_room && !self.pair.is_crowded()
     }
 
     /// Whether this client's TCP connection to this address may go by the pair now. Counts it if not.

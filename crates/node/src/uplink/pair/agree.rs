@@ -36,7 +36,7 @@ impl Pair {
         let own = Hello { out, within, fresh, reach, scheme: self.scheme };
         let Some(link) = &mut self.link else { return };
         let before = std::mem::replace(&mut link.stage, Stage::Greeting(own));
-        link.queue.push_front(Message::Hello(own));
+        link.say_first(Message::Hello(own));
         if let Stage::Looking(Some(theirs)) = before {
             self.agree(&own, &theirs);
         }

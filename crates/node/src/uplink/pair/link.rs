@@ -11,7 +11,9 @@ pub struct Link {
     pub session: Session,
     pub speaker: Speaker,
     pub reader: Reader,
-    pub queue: VecDeque<Message>,
+    queue: VecDeque<Message>,
+    /// Bytes of the plain text of `queue`, about.
+    queued_bytes: usize,
     pub stage: Stage,
     pub since: Instant,
     pub heard: Instant,
@@ -49,6 +51,7 @@ impl Link {
             speaker: Speaker::default(),
             reader: Reader::default(),
             queue: VecDeque::new(),
+            queued_bytes: 0,
             stage: Stage::Handshake,
             since: now,
             heard: now,
@@ -57,5 +60,29 @@ impl Link {
             beaten: None,
             supplying: 0,
         }
+    }
+
+    /// A message waits to be sent.
+    pub fn say(&mut self, message: Message) {
+        self.queued_bytes += message.weight();
+        self.queue.push_back(message);
+    }
+
+    /// A message goes before all that wait.
+    pub fn say_first(&mut self, message: Message) {
+        self.queued_bytes += message.weight();
+        self.queue.push_front(message);
+    }
+
+    /// Takes the next message.
+    pub fn next_message(&mut self) -> Option<Message> {
+        let message = self.queue.pop_front()?;
+        self.queued_bytes -= message.weight();
+        Some(message)
+    }
+
+    /// Messages that wait to be sent, and their bytes, about.
+    pub fn queued(&self) -> (usize, usize) {
+        (self.queue.len(), self.queued_bytes)
     }
 }
