@@ -113,7 +113,7 @@ impl Reader {
             }
         }
         let mut fields = Fields(&self.partial);
-        let mut skipped = Skipped::default();
+        let mut skipped = Skipped { of: produced, ..Skipped::default() };
         while !fields.0.is_empty() {
             messages::decode(&mut self.cx, &mut fields, &mut skipped)?
                 .into_iter()
@@ -163,6 +163,7 @@ mod tests {
                 expected.longer += u64::from(!more.is_empty());
                 expected.unknown += 1;
             }
+            expected.of = plain.len();
             let compressed = Speaker::default().compress(&plain).unwrap();
             let mut heard = Vec::new();
             let skipped = Reader::default().hear(&compressed, |message| heard.push(message));

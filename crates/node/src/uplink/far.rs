@@ -205,7 +205,10 @@ impl Far {
                     self.pair.say(Message::Reaches(reach));
                 }
             }
-            FarInput::Tick => self.pair.handle_timeout(now, false),
+            FarInput::Tick => {
+                self.pair.handle_timeout(now, false);
+                self.pair.advance(now, &mut self.keys);
+            }
         }
         self.take_events(now);
         self.settle();

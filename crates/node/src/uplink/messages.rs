@@ -185,6 +185,8 @@ pub struct Skipped {
     pub unknown: u64,
     /// With more fields than are known.
     pub longer: u64,
+    /// The bytes of all messages that were read, understood or not.
+    pub of: usize,
 }
 
 /// What both directions' encodings go by: numbers are sent as their distance from the last.

@@ -495,6 +495,7 @@ impl Near {
             self.outputs.push_back(NearOutput::Dial);
         }
         self.pair.handle_timeout(now, !self.flows.is_empty());
+        self.pair.advance(now, &mut self.keys);
     }
 
     /// What the driver is to do next.

@@ -38,6 +38,9 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const INBOX_MAX: usize = 256 * 1024;
 /// Messages that wait to be sent at most; sound ends have a few for each flow or root.
 const QUEUE_MAX: usize = 128 * 1024;
+/// Messages of this many bytes, when decompressed, are handled at one time, about: a few bytes may stand for many, and
+/// the driver has others to serve.
+const TURN_BYTES: usize = 64 * 1024;
 /// With more messages waiting than this …
 const CROWDED: usize = 8 * FLOWS_MAX;
 /// … or with more bytes of them and of heads, no flow is begun: one that is cancelled leaves its messages here.
@@ -186,7 +189,7 @@ impl Pair {
 
     /// Whether bytes may be received now.
     pub fn may_receive(&self) -> bool {
-        let has_room = |link: &Link| link.session.waiting() < INBOX_MAX;
+        let has_room = |link: &Link| link.session.waiting() < INBOX_MAX && !link.is_paused;
         !self.receiver.is_busy() && self.link.as_ref().is_some_and(has_room)
     }
 
@@ -199,10 +202,16 @@ impl Pair {
         self.advance(now, keys);
     }
 
-    /// Handles what has arrived, as far as it can be handled now.
+    /// Handles what has arrived, as far as it can be handled now. The rest of what is much waits for the next call, for
+    /// which [`poll_timeout`](Self::poll_timeout) asks at once.
     pub fn advance(&mut self, now: Instant, keys: &mut PairKeys) {
+        let mut heard = 0;
         loop {
             let Some(link) = &mut self.link else { return };
+            link.is_paused = heard >= TURN_BYTES;
+            if link.is_paused {
+                return;
+            }
             let is_waiting = matches!(link.stage, Stage::Agreeing { .. } | Stage::Looking(Some(_)));
             if is_waiting || self.receiver.is_busy() {
                 return;
@@ -215,27 +224,28 @@ impl Pair {
                 }
                 Came::Refused(why) => return self.close(Some(why)),
                 Came::Broken | Came::Unproven => return self.close(None),
-                Came::Record(record) => {
-                    if self.record(now, &record).is_err() {
-                        return self.spoil();
-                    }
-                }
+                Came::Record(record) => match self.record(now, &record) {
+                    Ok(bytes) => heard += bytes,
+                    Err(Broken) => return self.spoil(),
+                },
             }
         }
     }
 
-    fn record(&mut self, now: Instant, mut record: &[u8]) -> Result<(), Broken> {
+    /// Handles a record; returns the bytes of its messages when decompressed.
+    fn record(&mut self, now: Instant, mut record: &[u8]) -> Result<usize, Broken> {
         let length = varint::read(&mut record).ok_or(Broken)?;
         let length = usize::try_from(length).map_err(|_| Broken)?;
         let (control, mut rest) = record.split_at_checked(length).ok_or(Broken)?;
         self.count_received(control.len() as u64, 0);
-        let mut messages = Vec::new();
+        let (mut messages, mut heard) = (Vec::new(), 0);
         if !control.is_empty() {
             let link = self.link.as_mut().ok_or(Broken)?;
             let skipped = link.reader.hear(control, |message| messages.push(message));
             let skipped = skipped.map_err(|_| Broken)?;
             self.report.messages_unknown += skipped.unknown;
             self.report.parts_unknown += skipped.longer;
+            heard = skipped.of;
         }
         for message in messages {
             self.message(now, message)?;
@@ -254,7 +264,7 @@ impl Pair {
         // Who does not read what it is told is told no more.
         match &self.link {
             Some(link) if link.queued().0 > QUEUE_MAX => Err(Broken),
-            _ => Ok(()),
+            _ => Ok(heard),
         }
     }
 
@@ -501,6 +511,9 @@ impl Pair {
     /// When [`handle_timeout`](Self::handle_timeout) is due. `expects`: something of the other end is awaited.
     pub fn poll_timeout(&self, expects: bool) -> Option<Instant> {
         let link = self.link.as_ref()?;
+        if link.is_paused {
+            return Some(link.heard);
+        }
         if !matches!(link.stage, Stage::Up) {
             return Some(link.since + HANDSHAKE);
         }

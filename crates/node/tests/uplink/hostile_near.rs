@@ -78,6 +78,22 @@ fn of_a_request_that_one_record_opens_and_cancels_nothing_is_left() {
 }
 
 #[test]
+fn messages_that_unpack_to_much_are_heard_in_turns() {
+    let mut rogue = AgainstFar::up();
+    let many = [200, 0].repeat(100_000);
+    let records: Vec<_> = (0..5).map(|_| rogue.end.say_encoded(&many).unwrap()).collect();
+    rogue.receive(records.concat());
+    for turn in 1..=5 {
+        assert_eq!(rogue.far.report().messages_unknown, turn * 100_000);
+        let (may, due) = (rogue.far.may_receive(), rogue.far.poll_timeout() <= Some(rogue.now));
+        // After the last one it is seen that nothing is left.
+        assert_eq!((may, due), (false, true), "others have a turn");
+        rogue.far.handle_input(rogue.now, FarInput::Tick);
+    }
+    assert!(rogue.far.may_receive() && rogue.far.poll_timeout() > Some(rogue.now));
+}
+
+#[test]
 fn heads_that_nobody_reads_are_bounded() {
     let mut rogue = AgainstFar::up();
     let long = HeaderValue::from_bytes(&[b'x'; 30_000]).unwrap();

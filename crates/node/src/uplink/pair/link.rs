@@ -22,6 +22,8 @@ pub struct Link {
     pub beats: u32,
     /// The newest beat of the other end's that is to be answered.
     pub beaten: Option<u32>,
+    /// Much was handled at one time, and the rest waits for the next.
+    pub is_paused: bool,
     /// Units that the other end wants and that are not sent.
     pub supplying: usize,
 }
@@ -58,6 +60,7 @@ impl Link {
             beat: None,
             beats: 0,
             beaten: None,
+            is_paused: false,
             supplying: 0,
         }
     }
