@@ -144,6 +144,11 @@ impl Miss {
         if self.ask.goes_alone() && !cx.mesh.as_ref().is_none_or(believes) {
             return Err(NotStored::Authorization);
         }
+        // Anything at all could be kept for the file by saying that it is coded.
+        let is_coded = status == StatusCode::OK && headers.contains_key(header::CONTENT_ENCODING);
+        if self.ask.expected.is_some() && is_coded {
+            return Err(NotStored::Coded);
+        }
         let verdict = &self.ask.verdict;
         if verdict.keep == Keep::Never {
             return Err(NotStored::Class);

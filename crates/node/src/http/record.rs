@@ -7,7 +7,7 @@ use super::bytes::{Reader, Writer};
 use super::directives::CacheControl;
 use super::freshness;
 use classes::Kind;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use std::rc::Rc;
 use wire::{Date, Digest, ObjectKey, PublicKey, RecordId, Signature};
 
@@ -143,12 +143,10 @@ impl Record {
         (age, lifetime as i64 - age as i64)
     }
 
-    /// Whether a request for content with this digest may be given this. What is not the file itself (an error, or a coded
-    /// form of it) has no digest to compare, here as when it arrived.
+    /// Whether a request for content with this digest may be given this. An error has no digest to compare; a coded form
+    /// of the file has none, either, but anything may say that it is one.
     pub fn may_have(&self, digest: Option<Digest>) -> bool {
-        let is_file =
-            self.status == StatusCode::OK && !self.headers.contains_key(header::CONTENT_ENCODING);
-        digest.is_none() || !is_file || self.verified == digest
+        digest.is_none() || self.status != StatusCode::OK || self.verified == digest
     }
 
     /// Writes the request fields that select the record.

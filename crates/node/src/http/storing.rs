@@ -18,6 +18,8 @@ wire::reasons! {
         BodySize = "body-size",
         /// Its content class is never kept.
         Class = "class",
+        /// In a coded form, where the file's digest is known: there is nothing to hold against it.
+        Coded = "coded",
         /// Asked for with a cookie, or sets one.
         // The response may be for one user only: the origin gave neither a lifetime above zero nor
         // `no-cache`.

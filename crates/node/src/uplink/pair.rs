@@ -6,7 +6,6 @@
 mod agree;
 mod link;
 
-use super::{FLOWS_MAX, RECORD_MAX};
 use super::halves::{Inward, Outward};
 use super::messages::Message;
 use super::receiver::{self, Broken, WANTED_MAX};
@@ -17,6 +16,7 @@ use super::session::{Came, PairKeys, Refused, Session};
 use super::tcp::Reach;
 use super::wanax::{self, Published};
 use super::work::{Done, Job};
+use super::{FLOWS_MAX, RECORD_MAX};
 use crate::crossed::Crossed;
 use crate::input::FetchError;
 use bytes::Bytes;

@@ -345,6 +345,22 @@ fn a_file_under_way_without_a_digest_is_not_joined_for_one() {
 }
 
 #[test]
+fn a_coded_form_that_nobody_can_hold_against_the_digest_is_not_kept() {
+    let (mut net, right) = (net(), Page::of(100_000).fresh(600));
+    let (url, expected) = ("https://a.test/x", digest(&right));
+    let asked = || Call::get(url).by_mirror(Some(expected));
+    let coded = || Page::of(100_000).fresh(600).with("content-encoding", "gzip");
+    net.origin.put(url, coded());
+    assert!(cache(&mut net, Call::get(url)).contains("stored"), "nobody has asked for the file");
+    net.origin.put(url, coded());
+    assert!(cache(&mut net, asked()).contains("detail=coded"));
+    net.origin.put(url, right);
+    assert!(cache(&mut net, asked()).contains("stored"));
+    assert!(cache(&mut net, asked()).starts_with("hit"));
+    net.done();
+}
+
+#[test]
 fn a_package_that_was_published_again_under_its_name_is_fetched_again() {
     let mut net = net();
     const INDEX: &str = "http://a.test/debian/dists/s/Packages";
