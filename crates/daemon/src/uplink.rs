@@ -304,10 +304,6 @@ impl<D: Feed> Link<D> {
             self.driver.uplink(NearInput::Closed);
         }
     }
-
-    fn is_current(&self) -> bool {
-        self.uplink.0.state.borrow().connection == self.number
-    }
 }
 
 impl<D: Feed> End for Link<D> {
@@ -339,8 +335,11 @@ impl<D: Feed> End for Link<D> {
     }
 
     fn is_over(&self) -> bool {
-        let state = self.uplink.0.state.borrow();
-        state.is_over || state.connection != self.number
+        self.uplink.0.state.borrow().is_over || !self.is_current()
+    }
+
+    fn is_current(&self) -> bool {
+        self.uplink.0.state.borrow().connection == self.number
     }
 
     fn changed(&self) -> &Notify {

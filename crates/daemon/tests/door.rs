@@ -11,7 +11,7 @@ use node::uplink::{PairKeys, Refused};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 use crate::world::network::{self, CLIENT, there};
-use crate::world::{FarEnd, Hearsay, TIMEOUT, World, key_of_gateway, sh, wait_until};
+use crate::world::{FarEnd, Hearsay, TIMEOUT, Tenant, World, key_of_gateway, sh, wait_until};
 
 const FAR: &str = "10.2.0.2:3144";
 /// The strangers' addresses are 10.1.0.11 and following.
@@ -150,12 +150,27 @@ fn a_crowd_at_the_door_keeps_no_gateway_out() {
 }
 
 #[test]
+fn a_gateway_that_connects_without_end_has_one_connection() {
+    network::inside("a_gateway_that_connects_without_end_has_one_connection", || {
+        let world = World::new();
+        let far = FarEnd::start_for(&world, &[&Tenant::key(1)]);
+        let connect = || Tenant::connect(1, &far.lines);
+        let mut held = vec![connect()];
+        let one = descriptors(far.process.id());
+        held.extend((0..40).map(|_| connect()));
+        let now = descriptors(far.process.id());
+        assert!(now < one + 20, "{now} descriptors in the place of {one}");
+    });
+}
+
+#[test]
 fn a_thousand_gateways_that_are_away_cost_neither_descriptors_nor_threads() {
     network::inside(
         "a_thousand_gateways_that_are_away_cost_neither_descriptors_nor_threads",
         || {
             let world = World::new();
-            let away = (0..1000).map(|number| format!("{number:064x}"));
+            // Each with a directory of its own, which is named by a key's first digits.
+            let away = (0..1000).map(|number| format!("{:0<64}", format!("{number:04x}")));
             let keys: Vec<_> = away.chain([key_of_gateway(&world)]).collect();
             let far = FarEnd::start_under(&world, "exec", &keys);
             let process = far.process.id();

@@ -325,12 +325,6 @@ struct Link {
     number: u64,
 }
 
-impl Link {
-    fn is_current(&self) -> bool {
-        self.gateway.0.state.borrow().connection == self.number
-    }
-}
-
 impl End for Link {
     fn receive(&self, bytes: Bytes) {
         if self.is_current() {
@@ -356,8 +350,11 @@ impl End for Link {
     }
 
     fn is_over(&self) -> bool {
-        let state = self.gateway.0.state.borrow();
-        state.is_over || state.connection != self.number
+        self.gateway.0.state.borrow().is_over || !self.is_current()
+    }
+
+    fn is_current(&self) -> bool {
+        self.gateway.0.state.borrow().connection == self.number
     }
 
     fn changed(&self) -> &Notify {

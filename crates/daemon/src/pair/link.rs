@@ -32,6 +32,9 @@ pub trait End {
     /// Whether the connection must end, once nothing is left to send.
     fn is_over(&self) -> bool;
 
+    /// Whether no newer connection has taken its place.
+    fn is_current(&self) -> bool;
+
     /// Notified when one of the answers above may have changed.
     fn changed(&self) -> &Notify;
 }
@@ -50,8 +53,11 @@ where
         changed.as_mut().enable();
         let Ok(written) = write(stream, end, &mut unsent) else { return };
         if end.is_over() {
-            // The other side may still have to read why.
-            let _ = tokio::time::timeout(LINGER, finish(owned, end, unsent)).await;
+            // The other side may still have to read why; who has connected anew reads nothing more here.
+            tokio::select! {
+                _ = tokio::time::timeout(LINGER, finish(owned, end, unsent)) => {}
+                () = replaced(end) => {}
+            }
             return;
         }
         tokio::select! {
@@ -72,6 +78,13 @@ where
             () = tokio::time::sleep(LOOK_EVERY), if written == Written::PathFull => {}
             () = changed => {}
         }
+    }
+}
+
+/// Waits until a newer connection has taken this one's place.
+async fn replaced(end: &impl End) {
+    while end.is_current() {
+        end.changed().notified().await;
     }
 }
 
