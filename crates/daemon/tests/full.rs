@@ -101,6 +101,36 @@ fn the_explicit_port_says_that_it_is_full_and_serves_again() {
 }
 
 #[test]
+fn an_index_is_asked_for_only_if_there_is_room_to_unpack_it() {
+    network::inside("an_index_is_asked_for_only_if_there_is_room_to_unpack_it", || {
+        let world = World::new();
+        let origin = Slow::start();
+        let mirror = "127.0.0.1:3142".parse().expect("an address");
+        let text = format!("listen = [\"127.0.0.1:0\"]\n[mirror]\nlisten = [\"{mirror}\"]");
+        let file = world.write("hearsay.toml", text.as_bytes()).display().to_string();
+        let hearsay = Hearsay::start_with(&world, &[&SMALL[..], &["--config", &file]].concat());
+        let index = || {
+            let mut client = Raw::connect(mirror);
+            client.send("GET /pypi/simple/six/ HTTP/1.1\r\nHost: mirror.test\r\n\r\n").reply()
+        };
+        assert_ne!(index().status, 503, "nobody has its host here");
+        let mut clients = Vec::new();
+        // An index takes as much as six of these.
+        for number in 0..ROOM - 5 {
+            let mut client = Raw::connect(hearsay.proxy);
+            ask(&mut client, &origin.script.url(&format!("slow{number}")));
+            clients.push(client);
+        }
+        wait_until("all of them to be under way", || {
+            hearsay.number("/report/exchanges") == clients.len() as u64
+        });
+        let reply = index();
+        assert_eq!(reply.status, 503, "{reply:?}");
+        assert_eq!(hearsay.number("/clients/refused"), 1);
+    });
+}
+
+#[test]
 fn who_idles_longest_goes_before_who_does_not_finish_a_head() {
     let world = World::new();
     let origin = Slow::start();

@@ -241,6 +241,31 @@ fn nobody_gets_what_another_asked_for_in_the_long_run() {
 }
 
 #[test]
+fn tenants_share_no_connection_with_an_origin() {
+    network::inside("tenants_share_no_connection_with_an_origin", || {
+        let world = World::new();
+        let far = FarEnd::start_for(&world, &[&Tenant::key(1), &Tenant::key(2)]);
+        let listener = there(ORIGIN, || TcpListener::bind("10.2.0.2:80").expect("a port"));
+        let _origin = Script::on(listener, |visit| {
+            while visit.head().is_some() {
+                let number = visit.number.to_string();
+                let length = number.len();
+                visit.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{number}"));
+            }
+        });
+        let mut tenants = [1, 2].map(|seed| Tenant::connect(seed, &far.lines));
+        let mut connection = |tenant: usize| {
+            let asked = fetch(Method::GET, "/", &[("host", "o.test")]);
+            let body = tenants[tenant].ask(asked, None).expect("an answer");
+            String::from_utf8(body).expect("a number")
+        };
+        let [first, again, second, second_again, last] = [0, 0, 1, 1, 0].map(&mut connection);
+        assert!(first != second, "both had the origin's connection {first}");
+        assert_eq!([again, second_again, last], [&first, &second, &first].map(String::clone));
+    });
+}
+
+#[test]
 fn content_of_a_get_reaches_its_origin() {
     let world = World::new();
     let origin = Script::start(|visit| {
@@ -263,7 +288,7 @@ fn content_of_a_get_reaches_its_origin() {
 
 /// A page of an origin that knows its clients by their connections: three messages of a handshake, then the page.
 fn authenticating(visit: &mut Visit) {
-    let (mut challenged, mut user) = (false, None);
+    let (mut challenged, mut user, mut strangers) = (false, None, 0);
     while let Some(head) = visit.head() {
         let said = head.lines().find_map(|line| line.strip_prefix("authorization: NTLM "));
         match said {
@@ -271,7 +296,10 @@ fn authenticating(visit: &mut Visit) {
             Some(name) if challenged => user = Some(name.to_owned()),
             _ => {}
         }
+        strangers += u32::from(said.is_none() && user.is_none());
         let (status, field, body) = match (&user, said) {
+            // It has been told how this connection is to be authenticated.
+            (None, None) if strangers > 1 => ("409 Conflict", String::new(), String::new()),
             (Some(user), _) => ("200 OK", String::new(), format!("private page of {user}")),
             (None, Some("negotiate")) => (
                 "401 Unauthorized",
