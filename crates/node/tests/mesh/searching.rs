@@ -4,8 +4,8 @@ use crate::net::{Call, Mesh, PORT, Page, Plan, address, gateway, via};
 use node::{Exit, Locating, Path, Route, RouteTable, SearchConfig};
 use std::net::SocketAddr;
 use std::time::Duration;
-use wire::Selection;
 use wire::peer::{Envelope, Found, Locate, Search};
+use wire::{Hint, Selection};
 
 const URL: &str = "http://o.test/a";
 const LENGTH: usize = 100_000;
@@ -199,6 +199,24 @@ fn with_a_mesh_key_nobody_else_searches_or_answers() {
     say_found(&mut mesh, search, HOLDER);
     mesh.pass_millis(100);
     assert_eq!(mesh.report(ASKER).datagrams_refused, 1);
+    mesh.done();
+}
+
+#[test]
+fn without_a_mesh_key_a_stranger_in_a_routers_name_silences_it_nowhere() {
+    let mut mesh = ring(&plan(Selection::PhBcp));
+    let mut bytes = Vec::new();
+    Envelope::Open.write(&mut bytes);
+    let search = Search { boot: u64::MAX, sequence: u32::MAX };
+    let forged = Locate { origin: address(ASKER), search, name: Hint([7; 8]), ttl: 1, hops: 1 };
+    bytes.extend(wire::peer::Call::Locate(forged).encode());
+    for node in 0..5 {
+        mesh.send_datagram(1, SocketAddr::new(address(node), PORT), bytes.clone().into());
+    }
+    mesh.pass_millis(100);
+    let id = mesh.get(ASKER, URL);
+    assert!(mesh.client(id).is_ok(), "{:?}", mesh.client(id).head);
+    assert_eq!(asks(&mesh), [0, 0, 0, 0, 1], "the holder heard the search");
     mesh.done();
 }
 
