@@ -44,7 +44,8 @@ pub async fn run(
         gateway.turn().await;
         Ok((dialler.dial(&dial, client, Caller::Gateway).await?, place))
     };
-    match dialled.await {
+    // A client that leaves gives up its place, however long the server lets others wait.
+    match server.inbox.unless_cut(dialled).await.unwrap_or(Err(FetchError::Truncated)) {
         Ok((stream, _place)) => {
             gateway.accept_content(id, WAITING_MAX);
             let (stream, is_whole) = converse(stream, &server.inbox, &end).await;

@@ -60,10 +60,22 @@ impl Inbox {
 
     /// Waits until the engine has broken the connection off, and a while for what it had said before.
     async fn broken(&self) {
+        self.cut().await;
+        tokio::time::sleep(LINGER).await;
+    }
+
+    async fn cut(&self) {
         while !matches!(self.end.get(), Some(Err(_))) {
             self.broken.notified().await;
         }
-        tokio::time::sleep(LINGER).await;
+    }
+
+    /// Does this, unless the engine breaks the connection off meanwhile.
+    pub async fn unless_cut<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            done = work => Some(done),
+            () = self.cut() => None,
+        }
     }
 }
 
@@ -133,4 +145,27 @@ where
         end_in_order(&stream);
     }
     (stream, is_whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_a_connection_waits_for_ends_with_it() {
+        let inbox = Inbox::default();
+        assert_eq!(inbox.unless_cut(async { 1 }).await, Some(1));
+        inbox.end(Ok(()));
+        let later = async {
+            tokio::task::yield_now().await;
+            2
+        };
+        assert_eq!(
+            inbox.unless_cut(later).await,
+            Some(2),
+            "a client that has said all still hears"
+        );
+        inbox.end(Err(FetchError::Truncated));
+        assert_eq!(inbox.unless_cut(std::future::pending::<()>()).await, None);
+    }
 }
