@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::ledger::{Amount, Ledger, Topic, entry};
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use wire::Date;
 
 /// How often what is new is counted and written: so much of it is missing after a kill at most.
@@ -102,9 +102,12 @@ impl Keeper {
 
     /// Counts and writes at intervals, and soon after it was shown; never returns.
     pub async fn run(self: Rc<Self>) {
+        // Not begun anew when somebody looks: who looks often would keep it from coming.
+        let mut due = interval(EVERY);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = tokio::time::sleep(EVERY) => match self.read_at.get().elapsed() {
+                _ = due.tick() => match self.read_at.get().elapsed() {
                     past if past < FORWARDED_EVERY => self.write().await,
                     _ => self.keep().await,
                 },

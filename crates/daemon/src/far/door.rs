@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use tokio::task::{AbortHandle, spawn_local};
+use tokio::task::{AbortHandle, spawn_local, yield_now};
 use tokio::time::{Instant, timeout, timeout_at};
 use wire::PublicKey;
 
@@ -72,7 +72,11 @@ impl Door {
         let accept = async {
             loop {
                 match listener.accept().await {
-                    Ok((stream, from)) => self.enter(stream, from),
+                    Ok((stream, from)) => {
+                        self.enter(stream, from);
+                        // Who had to go for it is out before the next one comes in.
+                        yield_now().await;
+                    }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept gateways");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
