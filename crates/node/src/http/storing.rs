@@ -18,7 +18,7 @@ wire::reasons! {
         BodySize = "body-size",
         /// Its content class is never kept.
         Class = "class",
-        /// In a coded form, where the file's digest is known: there is nothing to hold against it.
+        /// Coded: its digest cannot be checked.
         Coded = "coded",
         /// Asked for with a cookie, or sets one.
         // The response may be for one user only: the origin gave neither a lifetime above zero nor
