@@ -243,6 +243,8 @@ mod tests {
     fn a_quoted_value_may_hold_commas_and_escaped_quotes() {
         let parsed = parse(&["a=\"b, \\\", no-store\", public", "c=\"no-cache", "\"private\""]);
         assert!(parsed.public && !parsed.no_store && !parsed.no_cache && !parsed.private);
+        let parsed = parse(&["a=\"b, no-store, c\", public"]);
+        assert!(parsed.public && !parsed.no_store);
         // A backslash outside quotes escapes nothing.
         assert!(parse(&["a\\\"b\", no-store"]).no_store);
     }

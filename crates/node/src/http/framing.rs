@@ -118,6 +118,14 @@ mod tests {
     }
 
     #[test]
+    fn a_length_that_agrees_with_the_content_is_kept() {
+        for (length, has_content) in [("1", true), ("60", true), ("0", false)] {
+            let fields = [("host", "o.test"), ("content-length", length)];
+            assert_eq!(checked("POST", "/", &fields, has_content), Ok(record(&fields).headers));
+        }
+    }
+
+    #[test]
     fn what_is_for_one_hop_goes_no_further() {
         let fields = [
             ("host", "o.test"),

@@ -187,6 +187,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_client_says_to_one_origin_alone_is_stripped() {
+        let fields = [
+            ("authorization", "a"),
+            ("cookie", "b"),
+            ("cookie", "c"),
+            ("cookie2", "d"),
+            ("proxy-authorization", "e"),
+            ("host", "o.test"),
+            ("range", "bytes=1-"),
+        ];
+        let mut headers = record(&fields).headers;
+        strip_credentials(&mut headers);
+        assert_eq!(headers, record(&fields[5..]).headers);
+    }
+
+    #[test]
     fn schemes_that_authenticate_connections_are_known() {
         for (name, value) in [
             ("authorization", "NTLM TlRMTVNTUAABAAAA"),

@@ -314,6 +314,7 @@ pub(crate) mod tests {
             Record { carried: 1, ..plain.clone() },
             Record { carried: 77, ..plain.clone() },
             Record { record_signature: Some(signature), ..plain.clone() },
+            Record { verified: Some(Digest::Sha256([5; 32])), ..plain.clone() },
             plain,
         ] {
             let row = Row { uri: String::new(), records: vec![Rc::new(changed)] };
@@ -357,6 +358,18 @@ pub(crate) mod tests {
         let held = size_of_val(&selecting[..]);
         assert!((held..2 * held).contains(&more(Record { selecting, ..plain() })));
         assert_eq!(more(Record { offsets: vec![0, 1, 2, 3, 4], ..plain() }), 4 * size_of::<u64>());
+    }
+
+    #[test]
+    fn a_file_is_for_requests_without_or_with_its_digest_and_what_is_no_file_for_all() {
+        let [right, wrong] = [1, 2].map(|byte| Some(Digest::Sha256([byte; 32])));
+        let file = Record { verified: right, ..record(&[]) };
+        assert!(file.may_have(None) && file.may_have(right) && !file.may_have(wrong));
+        let unseen = record(&[]);
+        assert!(unseen.may_have(None) && !unseen.may_have(right));
+        let error = Record { status: StatusCode::NOT_FOUND, ..file };
+        let coded = Record { verified: right, ..record(&[("content-encoding", "gzip")]) };
+        assert!(error.may_have(wrong) && coded.may_have(wrong));
     }
 
     #[test]

@@ -368,6 +368,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_connection_that_may_know_its_client_gave_is_not_stored() {
+        let (asked, answered) = (("authorization", "Negotiate x"), ("www-authenticate", "NTLM x"));
+        let public = ("cache-control", "public, max-age=60");
+        for (request, response) in [
+            (&[asked][..], &[public][..]),
+            (&[], &[public, answered]),
+            (&[asked], &[public, answered]),
+        ] {
+            assert_eq!(judged(request, 200, response), Err(NotStored::Connection));
+        }
+        assert_eq!(judged(&[("authorization", "Basic x")], 200, &[public]), Ok(()));
+    }
+
+    #[test]
     fn what_is_selected_by_credentials_is_not_stored() {
         let public = ("cache-control", "public, max-age=60");
         let varies = ("vary", "accept, Authorization");

@@ -216,6 +216,19 @@ mod tests {
     }
 
     #[test]
+    fn an_origin_is_a_scheme_a_host_and_a_port() {
+        let origin = of(Scheme::Https, "a.test", "/");
+        assert!(origin.is_same_origin(&of(Scheme::Https, "A.test:443", "/b?c")));
+        for other in [
+            target("a.test:443", "/"),
+            of(Scheme::Https, "b.test", "/"),
+            of(Scheme::Https, "a.test:444", "/"),
+        ] {
+            assert!(!origin.is_same_origin(&other), "{other}");
+        }
+    }
+
+    #[test]
     fn only_absolute_uris_of_the_web_are_read() {
         let read = |text: &str| Target::read(&text.parse().unwrap()).map(|it| it.to_string());
         assert_eq!(read("HTTPS://A:443/b?c"), Some("https://a/b?c".into()));

@@ -8,7 +8,10 @@ fn screen(mut screen: Screen, bytes: &[u8], piece: usize) -> (Vec<u8>, Option<Re
         held.extend_from_slice(bytes);
         loop {
             match screen.judge(&held) {
-                Verdict::Pass(count) => passed.extend(held.drain(..count)),
+                Verdict::Pass(count) => {
+                    assert!(count > 0, "nothing passed");
+                    passed.extend(held.drain(..count));
+                }
                 Verdict::More => break,
                 Verdict::Refuse(refusal) => return (passed, Some(refusal)),
             }
@@ -229,6 +232,43 @@ fn heads_chunk_lines_and_trailers_may_be_as_long_as_their_bounds() {
     {
         assert_eq!(pass(&message(bound)), Ok(()));
         assert_eq!(pass(&message(bound + 1)), Err(Refusal::TooLarge));
+    }
+}
+
+#[test]
+fn what_has_no_end_is_waited_for_until_it_exceeds_its_bound() {
+    let chunked = "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let trailers = format!("{chunked}0\r\nx: y\r\n");
+    let last = format!("{chunked}0\r\n");
+    for (before, counted, bound) in [
+        ("", "", 32 * 1024),
+        (chunked, "", 1024),
+        (&last, "", 16 * 1024),
+        (&trailers, "x: y\r\n", 16 * 1024),
+    ] {
+        let judged = |length: usize| {
+            let mut requests = Screen::requests();
+            let mut at = 0;
+            while at < before.len() {
+                let Verdict::Pass(count) = requests.judge(&before.as_bytes()[at..]) else {
+                    panic!()
+                };
+                at += count;
+            }
+            requests.judge(&vec![b'1'; length - counted.len()])
+        };
+        assert_eq!(judged(bound), Verdict::More, "{before}");
+        assert_eq!(judged(bound + 1), Verdict::Refuse(Refusal::TooLarge), "{before}");
+    }
+}
+
+#[test]
+fn lines_of_a_head_may_end_without_carriage_return() {
+    for end in ["\n\n", "\n\r\n", "\r\n\n"] {
+        let head = format!("PUT / HTTP/1.1\nHost: a\nContent-Length: 1{end}");
+        let mut requests = Screen::requests();
+        assert_eq!(requests.judge(format!("{head}x").as_bytes()), Verdict::Pass(head.len()));
+        assert_eq!(requests.unseen(), 1);
     }
 }
 
