@@ -131,8 +131,8 @@ impl Request<'_> {
             return Err(Refusal::no_path(&format!("/{}/{text}", self.kind)));
         };
         let (authority, path) = text.split_at(slash);
-        let named = &self.path_to(text)[..];
-        let here = format!("{named}{authority}/");
+        let before = self.rest.strip_suffix(text).unwrap_or_default();
+        let here = format!("/{}/{before}{authority}/", self.kind);
         let authority = self.allowed(authority)?;
         Ok(Mapped::Upstream(at(&authority, path, "", here)))
     }
@@ -234,11 +234,6 @@ impl Request<'_> {
         let is_beside = link.path.ends_with(".metadata") || link.path.ends_with(".asc");
         let digest = (!is_beside).then_some(link.digest);
         Ok(Mapped::Upstream(Upstreamed { digest, ..upstreamed }))
-    }
-
-    /// The mirror's path before the last part of this request, which is `text`.
-    fn path_to(&self, text: &str) -> String {
-        format!("/{}/{}", self.kind, self.rest.strip_suffix(text).unwrap_or_default())
     }
 
     fn below(&self, upstream: &Upstream, rest: &str) -> Upstreamed {

@@ -33,7 +33,7 @@ pub struct Verdict {
     pub kind: Kind,
     /// How long responses are kept.
     pub keep: Keep,
-    /// What requests may ask of the store.
+    /// The wishes of requests that count.
     pub heeds: Heeds,
     /// Whether the response depends on `Accept`, also if its `Vary` does not say so.
     pub negotiated: bool,

@@ -82,19 +82,15 @@ impl Upstream {
     /// Turns references in a response's head to the mirror, as far as they lead to what it mirrors.
     pub fn lead_back(&self, headers: &mut HeaderMap) {
         let Some(back) = &self.back else { return };
-        let led = |value: &HeaderValue, lead: &dyn Fn(&str) -> Option<String>| {
-            value.to_str().ok().and_then(lead).and_then(|it| HeaderValue::try_from(it).ok())
-        };
-        for name in [header::LOCATION, header::CONTENT_LOCATION] {
-            let value = headers.get(&name).and_then(|it| led(it, &|it| back.lead(it)));
-            value.into_iter().for_each(|it| _ = headers.insert(&name, it));
-        }
-        let links: Vec<_> = headers.get_all(header::LINK).iter().cloned().collect();
-        for (at, link) in links.into_iter().enumerate() {
-            let link = led(&link, &|it| Some(back.links(it))).unwrap_or(link);
-            match at {
-                0 => _ = headers.insert(header::LINK, link),
-                _ => _ = headers.append(header::LINK, link),
+        for (name, value) in headers.iter_mut() {
+            let Ok(text) = value.to_str() else { continue };
+            let led = match *name {
+                header::LOCATION | header::CONTENT_LOCATION => back.lead(text),
+                header::LINK => Some(back.links(text)),
+                _ => None,
+            };
+            if let Some(Ok(led)) = led.map(HeaderValue::try_from) {
+                *value = led;
             }
         }
     }

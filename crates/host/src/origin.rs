@@ -212,15 +212,17 @@ async fn send(
     let (mut content, progress) = Watched::new(content);
     let wanted = expects(fetch).then(|| Mutex::new(Some(content.hold())));
     let mut request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
-    hyper::ext::on_informational(&mut request, move |response| {
-        if response.status() == StatusCode::CONTINUE {
-            // hyper's server sends it to a client that expects it, once the content is read.
-            let wanted = wanted.as_ref().and_then(|it| it.lock().ok()?.take());
-            wanted.into_iter().for_each(|it| _ = it.send(()));
-        } else if let Some(interims) = &interims {
-            let _ = interims.try_send((response.status(), response.headers().clone()));
-        }
-    });
+    if wanted.is_some() || interims.is_some() {
+        hyper::ext::on_informational(&mut request, move |response| {
+            if response.status() == StatusCode::CONTINUE {
+                // hyper's server sends it to a client that expects it, once the content is read.
+                let wanted = wanted.as_ref().and_then(|it| it.lock().ok()?.take());
+                wanted.into_iter().for_each(|it| _ = it.send(()));
+            } else if let Some(interims) = &interims {
+                let _ = interims.try_send((response.status(), response.headers().clone()));
+            }
+        });
+    }
     let sent = connection.sender.send_request(request);
     match within_timeout(sent, &progress).await {
         Some(Ok(response)) => {

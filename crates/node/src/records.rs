@@ -114,15 +114,24 @@ impl Context {
         true
     }
 
-    /// Marks all records under a key as not fresh.
-    pub fn mark_invalid(&mut self, key: ObjectKey, row: &Row) {
-        if row.records.iter().all(|record| record.invalid) {
-            return;
+    /// What is stored under a key is not fresh any more. Returns what was there, if that is in memory; a row that is only
+    /// in the catalogue is removed without reading it.
+    pub fn invalidate(&mut self, key: ObjectKey) -> Option<Rc<Row>> {
+        let Some(row) = self.rows.get(&key) else {
+            match self.rows.is_awaited(&key) {
+                // The look-up under way may return the row from before the change.
+                true => self.write_row(key, Row::default()),
+                false => self.remove_row(key),
+            }
+            return None;
+        };
+        if row.records.iter().any(|record| !record.invalid) {
+            let mut marked = Row::clone(&row);
+            for record in &mut marked.records {
+                Rc::make_mut(record).invalid = true;
+            }
+            self.write_row(key, marked);
         }
-        let mut marked = row.clone();
-        for record in &mut marked.records {
-            Rc::make_mut(record).invalid = true;
-        }
-        self.write_row(key, marked);
+        Some(row)
     }
 }

@@ -92,7 +92,7 @@ impl Fields {
         match self.records {
             Records::Release => self.read_release(line, promises),
             Records::Packages { sha256, sha512 } => {
-                self.read_package(line, [sha256, sha512], promises)
+                self.read_package(line, sha256, sha512, promises);
             }
         }
     }
@@ -113,26 +113,26 @@ impl Fields {
         }
     }
 
-    fn read_package(&mut self, line: &str, names: [&str; 2], promises: &mut Promises) {
+    fn read_package(&mut self, line: &str, sha256: &str, sha512: &str, promises: &mut Promises) {
         let Some((field, value)) = line.split_once(':') else {
             if line.is_empty() {
                 (self.file, self.digest) = (None, None);
             }
             return;
         };
-        let read = || Digest::from_hex(value.trim()).ok();
-        match (field, names.iter().position(|it| *it == field)) {
-            ("Filename", _) => {
+        let (value, is_none) = (value.trim(), self.digest.is_none());
+        let read = |algorithm| {
+            Digest::from_hex(value).ok().filter(|digest| digest.algorithm() == algorithm)
+        };
+        match field {
+            "Filename" => {
                 // Of another record, if that has no end.
                 self.digest.take_if(|_| self.file.is_some());
-                let file = value.trim();
-                self.file = Some(file.strip_prefix("./").unwrap_or(file).to_owned());
+                self.file = Some(value.strip_prefix("./").unwrap_or(value).to_owned());
             }
-            (_, Some(0)) => self.digest = read().filter(is_short).or(self.digest),
+            _ if field == sha256 => self.digest = read("sha256").or(self.digest),
             // Only what has no other one.
-            (_, Some(_)) if self.digest.is_none() => {
-                self.digest = read().filter(|it| !is_short(it))
-            }
+            _ if field == sha512 && is_none => self.digest = read("sha512"),
             _ => return,
         }
         if let (Some(file), Some(digest)) = (&self.file, self.digest) {
@@ -164,8 +164,4 @@ impl Fields {
     pub(super) fn capacity(&self) -> usize {
         self.line.capacity() + self.file.as_ref().map_or(0, String::capacity)
     }
-}
-
-fn is_short(digest: &Digest) -> bool {
-    matches!(digest, Digest::Sha256(_))
 }

@@ -5,9 +5,9 @@
 pub struct Back {
     /// The folder's URL, with `/` at its end.
     pub(super) folder: String,
-    /// What it is here, with `/` at its end.
+    /// The folder's path here, with `/` at its end.
     pub(super) path: String,
-    /// What is added to the query: empty, or as `ns=quay.io`.
+    /// Added to the query: empty, or as `ns=quay.io`.
     pub(super) query: String,
 }
 

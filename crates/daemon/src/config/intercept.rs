@@ -72,6 +72,20 @@ impl Intercept {
             flows,
         }
     }
+
+    /// Says which ports the file lists whose protocols need the kernel's help.
+    pub(super) fn unaided(&self) -> Option<String> {
+        let FlowPorts::Only(ports) = &self.flows else { return None };
+        let listed = NAMES_OTHERS.iter().filter(|(port, _)| ports.contains(port));
+        let listed: Vec<_> = listed.map(|(port, name)| format!("{port} ({name})")).collect();
+        (!listed.is_empty()).then(|| {
+            format!(
+                "[intercept] ports: {}: further connections that these name do not pass a firewall that waits for them, and \
+                 active FTP does not work: leave them out",
+                listed.join(", ")
+            )
+        })
+    }
 }
 
 impl Config {
@@ -135,22 +149,6 @@ impl Config {
             Some(_) => "neither [intercept] nor [mesh] has `interfaces`",
         };
         Some(format!("[intercept] ports: {ports}: not intercepted, since {why}"))
-    }
-}
-
-impl Intercept {
-    /// Says which ports the file lists whose protocols need the kernel's help.
-    pub(super) fn unaided(&self) -> Option<String> {
-        let FlowPorts::Only(ports) = &self.flows else { return None };
-        let listed = NAMES_OTHERS.iter().filter(|(port, _)| ports.contains(port));
-        let listed: Vec<_> = listed.map(|(port, name)| format!("{port} ({name})")).collect();
-        (!listed.is_empty()).then(|| {
-            format!(
-                "[intercept] ports: {}: further connections that these name do not pass a firewall that waits for them, and \
-                 active FTP does not work: leave them out",
-                listed.join(", ")
-            )
-        })
     }
 }
 

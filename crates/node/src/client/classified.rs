@@ -11,7 +11,7 @@ pub fn judge(cx: &Context, target: &Target) -> Verdict {
 }
 
 /// What the classes say of a request's target, and the digest that its content must have: the one that the request names,
-/// or one that is [promised](promised). What is known by its digest cannot be fresher.
+/// or one that an index promised. What is known by its digest cannot be fresher.
 pub fn classify(cx: &Context, target: &Target, named: Option<Digest>) -> (Verdict, Option<Digest>) {
     let mut verdict = judge(cx, target);
     let expected = named.or_else(|| promised(cx, target, &verdict));

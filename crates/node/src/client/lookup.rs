@@ -110,7 +110,8 @@ impl Client {
                 // 5861).
                 let ask = ask.clone();
                 self.check(cx, id, Rc::clone(&record), left, None);
-                return self.misses.revalidate_beside(cx, ask, &record, &mut self.values);
+                self.misses.revalidate_beside(cx, ask, &record, &mut self.values);
+                return;
             }
         };
         match found {

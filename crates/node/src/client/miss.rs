@@ -40,7 +40,7 @@ pub struct Miss {
     pub ask: Rc<Ask>,
     /// The stale record that may be served if the origin fails.
     pub old: Option<Rc<Record>>,
-    /// It is asked for because a companion of it has changed.
+    /// Whether it is asked for because a companion has changed.
     pub is_companion: bool,
     /// Whether the request asks the origin to confirm that record.
     pub confirms: bool,

@@ -8,9 +8,7 @@ use crate::context::Context;
 use crate::events::Event;
 use crate::exchanges::exchange::State;
 use crate::hasher::Map;
-use crate::http::{
-    Asked, Audience, NotStored, Record, RecordSignature, Row, bodiless, content_length,
-};
+use crate::http::{Asked, Audience, NotStored, Record, RecordSignature, bodiless, content_length};
 use crate::input::{ExchangeId, FetchId};
 use crate::output::{ClientOutput, Output};
 use crate::pursuits::{Goal, Quest};
@@ -94,21 +92,22 @@ impl Misses {
         id
     }
 
-    /// Revalidates a record beside: nobody waits for that, and no more than one request is under way.
+    /// Revalidates a record beside: nobody waits for that. None if a request is under way that serves as well.
     pub fn revalidate_beside(
         &mut self,
         cx: &mut Context,
         ask: Ask,
         record: &Rc<Record>,
         values: &mut Values,
-    ) {
+    ) -> Option<&mut Miss> {
         if self.joinable.contains_key(&ask.key) {
-            return;
+            return None;
         }
         let (ask, old) = (ask.in_background(), Some(Rc::clone(record)));
         let id = self.fetch(cx, ask, old, Forward::Stale, Vec::new(), values);
         // Without readers it would be cancelled.
         values.push_back(Value::Orphan(id));
+        self.all.get_mut(&id)
     }
 
     /// Begins a request whose response is passed on and not stored.
@@ -436,15 +435,7 @@ impl Misses {
         for key in keys {
             // A response under way was requested before the change.
             self.joinable.remove(&key);
-            // A row that is only in the catalogue is removed without reading it.
-            match cx.rows.get(&key) {
-                Some(row) => cx.mark_invalid(key, &row),
-                // A look-up under way may return the row from before the change.
-                None if cx.rows.is_awaited(&key) => {
-                    cx.write_row(key, Row::default());
-                }
-                None => cx.remove_row(key),
-            }
+            cx.invalidate(key);
         }
     }
 

@@ -97,7 +97,7 @@ pub struct Client {
     pub misses: Misses,
     /// Peers' requests, and the memory that they take.
     pub peer_readers: PeerReaders,
-    /// Origins that want to be left alone for a while.
+    /// Origins that are not waited for.
     pauses: Pauses,
     values: Values,
 }

@@ -68,7 +68,7 @@ impl Pauses {
     ) {
         let asks =
             matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-        match pause(headers, date).filter(|_| asks) {
+        match asks.then(|| pause(headers, date)).flatten() {
             Some(pause) => {
                 let until = now + pause.min(PAUSE_MAX);
                 self.put(target, Pause { since: now, why: Why::Asked { until } });
