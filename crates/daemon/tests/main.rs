@@ -16,6 +16,7 @@ mod intruder;
 mod ledger;
 mod mesh;
 mod mirror;
+mod narrow;
 mod overhear;
 mod package;
 mod peers;

@@ -246,7 +246,7 @@ impl Rules {
         // forwarded packets to its port on any other machine would match it. It does not match while a
         // connection is being made, so the segment that completes the handshake has a rule of its own.
         // The `drop` rule: only intercepted connections may reach the listener, or it would be an open proxy.
-        let second = self.second_segment();
+        let (errors, second) = (self.errors(), self.second_segment());
         format!(
             "add table inet {TABLE_NAME}
 delete table inet {TABLE_NAME}
@@ -254,7 +254,7 @@ table inet {TABLE_NAME} {{
   chain intercept {{
     type filter hook prerouting priority mangle; policy accept;
     meta l4proto tcp socket transparent 1 socket wildcard 0 {mark}
-{second}    fib daddr type local tcp dport {listen_port} drop
+{errors}{second}    fib daddr type local tcp dport {listen_port} drop
     fib daddr type {{ local, broadcast, anycast, multicast }} return
     ip daddr {{ 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 }} return
     ip6 daddr {{ {SPELLED_IPV4}, fe80::/10, ff00::/8 }} return
@@ -262,6 +262,18 @@ table inet {TABLE_NAME} {{
 {forwarded}}}
 "
         )
+    }
+
+    /// The rules for what routers and hosts say of packets that were sent to clients from a borrowed address: it is
+    /// addressed to the origin, and meant for this machine. Without "too big", nothing arrives behind a narrow link.
+    fn errors(&self) -> String {
+        let mark = self.mark_and_accept();
+        let line =
+            |kinds: &str| format!("    {kinds} socket transparent 1 socket wildcard 0 {mark}\n");
+        line("icmp type { destination-unreachable, time-exceeded, parameter-problem }")
+            + &line(
+                "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem }",
+            )
     }
 
     /// The rule for the client's second segment, with which a connection is made.
@@ -589,6 +601,8 @@ table inet hearsay {
   chain intercept {
     type filter hook prerouting priority mangle; policy accept;
     meta l4proto tcp socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
+    icmp type { destination-unreachable, time-exceeded, parameter-problem } socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
+    icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
     iifname { "br-lan", "wl0.1" } tcp flags & (syn | ack) == ack tcp dport != 3130 socket transparent 1 meta mark set meta mark | 0x04000000 accept
     fib daddr type local tcp dport 3130 drop
     fib daddr type { local, broadcast, anycast, multicast } return
