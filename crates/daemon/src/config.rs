@@ -238,7 +238,7 @@ impl Config {
             let text = "none of them is 80 or in `http`, and there is no far end for others: nothing would be intercepted";
             wrong.add("[intercept] ports", text);
         } else if let Some(rules) = self.rules()
-            && let Err(error) = rules.ruleset()
+            && let Err(error) = rules.validate()
         {
             wrong.add("intercept", error.to_string());
         }

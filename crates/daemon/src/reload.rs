@@ -20,9 +20,12 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 /// When a helper that did not answer in time is asked again.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// How often is looked for what the kernel does not tell of: few small files are read.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How a reload treats a setting.
 struct Key {
@@ -146,8 +149,8 @@ pub struct Reload {
     pub transparent: Transparent,
     /// Told before and after each reload.
     manager: Rc<ServiceManager>,
-    /// The helper has not answered in time, and is asked again.
-    is_late: bool,
+    /// When the helper is asked again, if it has not answered in time.
+    again: Option<Instant>,
 }
 
 impl Reload {
@@ -159,11 +162,11 @@ impl Reload {
         transparent: Transparent,
         manager: Rc<ServiceManager>,
     ) -> Self {
-        Self { given, held, driver, observer, transparent, manager, is_late: false }
+        Self { given, held, driver, observer, transparent, manager, again: None }
     }
 
-    /// Reloads at SIGHUP, and adapts the interception rules to changed routes, and to what the far end reaches; never
-    /// returns.
+    /// Reloads at SIGHUP, and adapts the interception rules to changed routes, to what the far end reaches, and to what
+    /// else of the kernel they depend on; never returns.
     pub async fn heed(&mut self, mut hangup: Signal, mut egress: Egress) {
         let mut reach = self.driver.pair().map(Uplink::reach);
         let mut is_crowded = self.driver.pair().map(|_| self.driver.limit().is_crowded());
@@ -171,8 +174,11 @@ impl Reload {
             // What changed while the first rules were set.
             self.follow().await;
         }
+        let mut look = interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
+                _ = look.tick() => self.look().await,
                 Some(()) = hangup.recv() => self.reload().await,
                 () = changed(&mut reach) => self.follow().await,
                 () = changed(&mut is_crowded) => self.follow().await,
@@ -180,7 +186,7 @@ impl Reload {
                     self.driver.pool().clear();
                     self.follow().await;
                 }
-                () = tokio::time::sleep(AGAIN_AFTER), if self.is_late => self.tell_helper().await,
+                () = at(self.again) => self.tell_helper().await,
             }
         }
     }
@@ -220,19 +226,39 @@ impl Reload {
     /// Has the helper read the configuration, and set the rules that follow from it. Clients are served meanwhile.
     async fn tell_helper(&mut self) {
         let taken = self.driver.helper().aside(Helper::reload).await;
-        self.is_late = matches!(taken, Err(HelperError::Silent));
+        let is_late = matches!(taken, Err(HelperError::Silent));
         if let Err(error) = taken
             && !matches!(error, HelperError::None(_))
         {
             tracing::warn!(%error, "the helper process did not take the new settings");
         }
         self.transparent.change(&self.held).await;
-        self.is_late |= self.transparent.is_late();
+        self.again = None;
+        self.ask_again_if(is_late || self.transparent.is_late());
     }
 
     async fn follow(&mut self) {
         self.transparent.follow(&self.held).await;
-        self.is_late |= self.transparent.is_late();
+        self.ask_again_if(self.transparent.is_late());
+    }
+
+    async fn look(&mut self) {
+        self.transparent.look(&self.held).await;
+        self.ask_again_if(self.transparent.is_late());
+    }
+
+    fn ask_again_if(&mut self, is_late: bool) {
+        if is_late {
+            self.again.get_or_insert_with(|| Instant::now() + AGAIN_AFTER);
+        }
+    }
+}
+
+/// Waits until this moment; forever if there is none.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::driver::Driver;
 use crate::observe::Observer;
 use host::egress::Egress;
 use host::helper::{Helper, HelperError};
-use host::intercept::{Moment, Rules, is_interface_name, missing_interfaces};
+use host::intercept::{Bridged, Moment, Rules, is_interface_name, missing_interfaces};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use tokio::net::TcpListener;
@@ -20,6 +20,8 @@ pub struct Transparent {
     observer: Rc<Observer>,
     egress: Egress,
     state: State,
+    /// Which bridges filtered when rules were set last.
+    bridged: Bridged,
     /// Rules may be set, even if the answer was not waited for.
     may_have_rules: bool,
     /// The helper did not answer the last request in time, and may do later what it was asked.
@@ -66,7 +68,8 @@ pub fn address(intercept: &Intercept) -> SocketAddr {
 impl Transparent {
     /// Nothing is intercepted yet.
     pub fn new(driver: Driver, observer: Rc<Observer>, egress: Egress) -> Self {
-        Self { driver, observer, egress, state: State::Off, may_have_rules: false, is_late: false }
+        let (state, bridged) = (State::Off, Bridged::default());
+        Self { driver, observer, egress, state, bridged, may_have_rules: false, is_late: false }
     }
 
     /// Applies the rules and accepts clients on `listener`. If the rules cannot be applied, the
@@ -86,6 +89,17 @@ impl Transparent {
     pub async fn follow(&mut self, config: &Config) {
         let wanted = self.rules(config);
         if !matches!(&self.state, State::On { rules, .. } if rules.is_some() && *rules == wanted) {
+            self.change(config).await;
+        }
+    }
+
+    /// As [`change`](Self::change), if something else of the kernel has changed than what it tells of by itself.
+    pub async fn look(&mut self, config: &Config) {
+        let State::On { rules: Some(rules), .. } = &self.state else { return };
+        if rules.bridged() != self.bridged {
+            tracing::info!(
+                "br_netfilter was turned on or off: the interception rules are set anew"
+            );
             self.change(config).await;
         }
     }
@@ -149,6 +163,7 @@ impl Transparent {
 
     async fn apply(&mut self, rules: &Rules) -> bool {
         self.may_have_rules = true;
+        self.bridged = rules.bridged();
         let moment = rules.moment();
         match self.helper().aside(move |it| it.apply(moment)).await {
             Ok(applied) => {

@@ -1,6 +1,7 @@
 //! The daemon from outside: one file per behaviour, real processes on loopback or in private networks (`world`).
 
 mod book;
+mod bridged;
 mod cli;
 mod doctor;
 mod door;

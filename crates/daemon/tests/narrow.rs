@@ -11,6 +11,7 @@
 use std::io::Read as _;
 use std::net::{TcpListener, TcpStream};
 
+use crate::bridged::{bridge, filter};
 use crate::world::network::{self, CLIENT, ORIGIN, there};
 use crate::world::{Curl, Hearsay, Nginx, Script, Site, TIMEOUT, World, assert_same, noise, sh};
 
@@ -46,26 +47,45 @@ fn narrow() {
 fn clients_behind_a_narrow_link_get_every_byte() {
     network::inside("clients_behind_a_narrow_link_get_every_byte", || {
         narrow();
-        let world = World::new();
-        let nginx = Nginx::start_in(&world, ORIGIN, "");
-        let file = noise(1, LENGTH);
-        nginx.put("file", &file);
-        let config = world.write("conf", b"[intercept]\ninterfaces = [\"lan0\"]\nhttp = [8080]\n");
-        let config = config.display().to_string();
-        let _hearsay = Hearsay::start_with(&world, &["--config", &config]);
-        for family in ["-4", "-6"] {
-            for port in [80, 8080] {
-                let url = format!("http://origin.test:{port}/file");
-                let get = || {
-                    // Each connection finds the size out anew.
-                    sh("ip route flush cache; ip -6 route flush cache");
-                    Curl::new(CLIENT, &url).args(&[family, "--max-time", "20"]).run().expect(200)
-                };
-                assert_same(&get().body, &file);
-                assert_same(&get().expect_hit().body, &file);
-            }
+        every_byte_by("lan0");
+    });
+}
+
+#[test]
+fn a_bridge_that_filters_before_a_narrow_link_is_no_hindrance() {
+    const TEST: &str = "a_bridge_that_filters_before_a_narrow_link_is_no_hindrance";
+    network::inside(TEST, || {
+        narrow();
+        if bridge(TEST) {
+            sh("ip route replace 10.1.0.0/16 via 10.1.0.2; ip route replace fd01::/16 via fd01::2");
+            filter(true);
+            every_byte_by("br-lan");
         }
     });
+}
+
+/// Fetches a file over both families and two ports, as a client on this interface of the router.
+fn every_byte_by(interface: &str) {
+    let world = World::new();
+    let nginx = Nginx::start_in(&world, ORIGIN, "");
+    let file = noise(1, LENGTH);
+    nginx.put("file", &file);
+    let config = format!("[intercept]\ninterfaces = [\"{interface}\"]\nhttp = [8080]\n");
+    let config = world.write("conf", config.as_bytes());
+    let config = config.display().to_string();
+    let _hearsay = Hearsay::start_with(&world, &["--config", &config]);
+    for family in ["-4", "-6"] {
+        for port in [80, 8080] {
+            let url = format!("http://origin.test:{port}/file");
+            let get = || {
+                // Each connection finds the size out anew.
+                sh("ip route flush cache; ip -6 route flush cache");
+                Curl::new(CLIENT, &url).args(&[family, "--max-time", "20"]).run().expect(200)
+            };
+            assert_same(&get().body, &file);
+            assert_same(&get().expect_hit().body, &file);
+        }
+    }
 }
 
 #[test]

@@ -22,17 +22,21 @@ use node::uplink::Reach;
 use thiserror::Error;
 use wire::counters::Reason as _;
 
+mod bridge;
 mod command;
 mod flows;
 mod forwarded;
 pub mod offload;
 mod report;
+mod ruleset;
 pub mod trial;
 
+pub use bridge::Bridged;
 use command::{query, run, sysctl, words};
 pub use flows::{FlowPorts, Flows};
 pub use forwarded::{Forwarded, ForwardedBytes, Kind, forwarded};
 pub use report::{FamilyReport, Report};
+use ruleset::{has_bridges, quoted, set};
 
 /// The nftables table with all of the daemon's firewall rules.
 pub const TABLE_NAME: &str = "hearsay";
@@ -223,94 +227,6 @@ pub struct Applied {
 }
 
 impl Rules {
-    /// The input for `nft -f -`: one transaction that replaces the daemon's table and changes
-    /// nothing else. (Its first line ensures that the table exists, so that the second can delete
-    /// it.)
-    ///
-    /// # Errors
-    /// If the rules have no interface, port or mark, or an invalid interface name.
-    pub fn ruleset(&self) -> Result<String, Error> {
-        self.validate()?;
-        let redirects: String = Family::ALL.iter().map(|family| self.redirect(*family)).collect();
-        Ok(self.table_with(&redirects))
-    }
-
-    /// The transaction that replaces the table, with these lines at its end.
-    fn table_with(&self, redirects: &str) -> String {
-        let (mark, listen_port) = (self.mark_and_accept(), self.listen_port);
-        let forwarded = match self.interfaces.is_empty() {
-            true => String::new(),
-            false => forwarded::chain(&self.interfaces),
-        };
-        // `socket wildcard 0`: the listener is bound to every address, so without this condition
-        // forwarded packets to its port on any other machine would match it. It does not match while a
-        // connection is being made, so the segment that completes the handshake has a rule of its own.
-        // The `drop` rule: only intercepted connections may reach the listener, or it would be an open proxy.
-        let (errors, second) = (self.errors(), self.second_segment());
-        format!(
-            "add table inet {TABLE_NAME}
-delete table inet {TABLE_NAME}
-table inet {TABLE_NAME} {{
-  chain intercept {{
-    type filter hook prerouting priority mangle; policy accept;
-    meta l4proto tcp socket transparent 1 socket wildcard 0 {mark}
-{errors}{second}    fib daddr type local tcp dport {listen_port} drop
-    fib daddr type {{ local, broadcast, anycast, multicast }} return
-    ip daddr {{ 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 }} return
-    ip6 daddr {{ {SPELLED_IPV4}, fe80::/10, ff00::/8 }} return
-{redirects}  }}
-{forwarded}}}
-"
-        )
-    }
-
-    /// The rules for what routers and hosts say of packets that were sent to clients from a borrowed address: it is
-    /// addressed to the origin, and meant for this machine. Without "too big", nothing arrives behind a narrow link.
-    fn errors(&self) -> String {
-        let mark = self.mark_and_accept();
-        let line =
-            |kinds: &str| format!("    {kinds} socket transparent 1 socket wildcard 0 {mark}\n");
-        line("icmp type { destination-unreachable, time-exceeded, parameter-problem }")
-            + &line(
-                "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem }",
-            )
-    }
-
-    /// The rule for the client's second segment, with which a connection is made.
-    fn second_segment(&self) -> String {
-        let (clients, mark) = (quoted(&self.all_interfaces()), self.mark_and_accept());
-        let not_ours = format!("tcp dport != {}", self.listen_port);
-        format!(
-            "    iifname {clients} tcp flags & (syn | ack) == ack {not_ours} socket transparent 1 {mark}\n"
-        )
-    }
-
-    /// The rules that redirect connections of one address family to the listener.
-    fn redirect(&self, family: Family) -> String {
-        let (address, protocol) = family.nft_words();
-        let interfaces = quoted(&self.interfaces);
-        let ports = set(self.ports.iter().map(u16::to_string));
-        let (listen_port, mark) = (self.listen_port, self.mark_and_accept());
-        let line = |destination: String| {
-            format!(
-                "    iifname {interfaces} meta nfproto {protocol} {FIRST_SEGMENT} tcp dport {ports} {destination} \
-                 tproxy {address} to :{listen_port} {mark}\n"
-            )
-        };
-        let of_family = |it: &&Prefix| it.is_ipv4() == (family == Family::V4);
-        let is_http = !self.interfaces.is_empty() && !self.ports.is_empty();
-        let direct = self.direct.iter().filter(of_family).map(|it| format!("{address} daddr {it}"));
-        // The lookup includes the mark, because policy rules may choose a packet's route by it.
-        let out = || format!("fib daddr . mark oifname {}", quoted(&self.out));
-        let out = (!self.out.is_empty()).then(out);
-        let http: String = direct.chain(out).filter(|_| is_http).map(line).collect();
-        http + &self.redirect_flows(family).unwrap_or_default()
-    }
-
-    fn mark_and_accept(&self) -> String {
-        format!("meta mark set meta mark | {:#010x} accept", self.mark)
-    }
-
     /// All interfaces on which something is intercepted, without repetition.
     #[must_use]
     pub fn all_interfaces(&self) -> Vec<String> {
@@ -345,7 +261,7 @@ table inet {TABLE_NAME} {{
     /// # Errors
     /// See [`enum@Error`]; the changes of this call are then undone.
     pub fn apply(&self) -> Result<Applied, Error> {
-        let ruleset = self.ruleset()?;
+        let ruleset = self.ruleset(&self.bridged())?;
         let mut added = Vec::new();
         let outcome = self.apply_parts(&ruleset, &mut added);
         if outcome.is_err() {
@@ -365,7 +281,7 @@ table inet {TABLE_NAME} {{
     pub fn check(&self) -> Result<Report, Error> {
         let families = self.families()?;
         let mut warnings: Vec<_> = offload::flowtables()?.iter().map(bypass).collect();
-        warnings.extend(self.mark_trap());
+        warnings.extend(self.mark_trap().into_iter().chain(self.bridge_trap()));
         let interfaces_missing = missing_interfaces(&self.all_interfaces());
         Ok(Report { families, interfaces_missing, warnings })
     }
@@ -376,12 +292,13 @@ table inet {TABLE_NAME} {{
     /// If `nft` or `ip` is missing or fails.
     pub fn families(&self) -> Result<Vec<FamilyReport>, Error> {
         let ruleset = query("nft", &words("list table inet hearsay"))?.unwrap_or_default();
+        let has_bridges = has_bridges(&self.bridged(), &ruleset);
         let report = |family: Family| {
             let available = family.is_available();
             Ok(FamilyReport {
                 family,
                 available,
-                redirect: self.is_redirected(family, &ruleset),
+                redirect: has_bridges && self.is_redirected(family, &ruleset),
                 rule: available && self.has_rule(family)?,
                 route: available && self.has_route(family)?,
             })
@@ -394,7 +311,7 @@ table inet {TABLE_NAME} {{
     /// # Errors
     /// See [`enum@Error`]; the rules are then unchanged.
     pub fn release(&self) -> Result<(), Error> {
-        run("nft", &words("-f -"), Some(&self.table_with(""))).map(drop)
+        run("nft", &words("-f -"), Some(&self.table_with("", &self.bridged()))).map(drop)
     }
 
     /// Removes the daemon's rules, and no others. Missing rules are not an error.
@@ -410,7 +327,11 @@ table inet {TABLE_NAME} {{
         outcome
     }
 
-    fn validate(&self) -> Result<(), Error> {
+    /// Whether the rules would intercept something, and can be written.
+    ///
+    /// # Errors
+    /// If the rules have no interface, port or mark, or an invalid interface name.
+    pub fn validate(&self) -> Result<(), Error> {
         let of_flows = self.flows.iter().flat_map(|flows| &flows.interfaces);
         let mut names = self.interfaces.iter().chain(&self.out).chain(of_flows);
         if let Some(name) = names.find(|name| !is_interface_name(name)) {
@@ -573,14 +494,6 @@ pub fn is_interface_name(name: &str) -> bool {
         && name != ".."
 }
 
-fn quoted(names: &[String]) -> String {
-    set(names.iter().map(|name| format!("\"{name}\"")))
-}
-
-fn set(items: impl Iterator<Item = String>) -> String {
-    format!("{{ {} }}", items.collect::<Vec<_>>().join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -605,6 +518,9 @@ table inet hearsay {
     icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
     iifname { "br-lan", "wl0.1" } tcp flags & (syn | ack) == ack tcp dport != 3130 socket transparent 1 meta mark set meta mark | 0x04000000 accept
     fib daddr type local tcp dport 3130 drop
+    tcp flags & (syn | ack) == syn jump clients
+  }
+  chain clients {
     fib daddr type { local, broadcast, anycast, multicast } return
     ip daddr { 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 } return
     ip6 daddr { ::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, 64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112, ::ffff:0:0/96, ::ffff:0:0:0/96, 2002:a00::/24, 2002:6440::/26, 2002:7f00::/24, 2002:a9fe::/32, 2002:ac10::/28, 2002:c0a8::/32, fe80::/10, ff00::/8 } return
@@ -630,7 +546,32 @@ table inet hearsay {
   }
 }
 "#;
-        assert_eq!(rules.ruleset().unwrap(), expected);
+        assert_eq!(rules.ruleset(&Bridged::default()).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_bridge_whose_frames_pass_the_firewall_is_redirected_behind_it() {
+        let rules = on(&["br-lan", "lan1"], &["wan0"]);
+        let names = || vec!["br-lan".to_owned()];
+        let text = rules.ruleset(&[names(), Vec::new()]).unwrap();
+        for part in [
+            "  set bridges_ip {\n    type ifname\n    elements = { \"br-lan\" }\n  }\n",
+            "drop\n    iifname @bridges_ip meta nfproto ipv4 tcp flags & (syn | ack) == syn return\n",
+            "  chain bridged {\n    type filter hook prerouting priority -2147483648; policy accept;\n    \
+             iifname @bridges_ip meta nfproto ipv4 tcp flags & (syn | ack) == syn ct state != invalid jump clients\n  }\n",
+            "policy accept;\n    iifname \"br-lan\" oifname \"br-lan\" return\n    iifname { \"br-lan\", \"lan1\" } tcp",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(!text.contains("bridges_ip6"), "{text}");
+
+        // As nft lists it.
+        let listing = "\tset bridges_ip {\n\t\ttype ifname\n\t\telements = { \"b2\",\n\t\t\t     \"b1\" }\n\t}\n\tchain";
+        let set = |four: &[&str]| [four.iter().map(|it| (*it).to_owned()).collect(), Vec::new()];
+        assert!(has_bridges(&set(&["b1", "b2"]), listing));
+        assert!(!has_bridges(&set(&["b1"]), listing) && !has_bridges(&set(&[]), listing));
+        assert!(has_bridges(&set(&[]), "") && !has_bridges(&set(&["b1"]), ""));
+        assert!(!has_bridges(&[Vec::new(), names()], listing));
     }
 
     #[test]
@@ -647,25 +588,37 @@ table inet hearsay {
             "sixteen_letters_",
             "é",
         ] {
-            assert!(matches!(on(&[name], &[]).ruleset(), Err(Error::InterfaceName(_))), "{name:?}");
             assert!(
-                matches!(on(&["lan0"], &[name]).ruleset(), Err(Error::InterfaceName(_))),
+                matches!(
+                    on(&[name], &[]).ruleset(&Bridged::default()),
+                    Err(Error::InterfaceName(_))
+                ),
+                "{name:?}"
+            );
+            assert!(
+                matches!(
+                    on(&["lan0"], &[name]).ruleset(&Bridged::default()),
+                    Err(Error::InterfaceName(_))
+                ),
                 "{name:?}"
             );
         }
         for name in ["lan0", "br-lan", "eth0.100", "wl_0", "fifteen_letters"] {
-            assert!(on(&[name], &[name]).ruleset().is_ok(), "{name:?}");
+            assert!(on(&[name], &[name]).ruleset(&Bridged::default()).is_ok(), "{name:?}");
         }
     }
 
     #[test]
     fn rules_that_would_do_nothing_are_refused() {
-        assert!(matches!(on(&[], &[]).ruleset(), Err(Error::Empty(_))));
+        assert!(matches!(on(&[], &[]).ruleset(&Bridged::default()), Err(Error::Empty(_))));
         assert!(matches!(
-            Rules { ports: vec![], ..on(&["a"], &[]) }.ruleset(),
+            Rules { ports: vec![], ..on(&["a"], &[]) }.ruleset(&Bridged::default()),
             Err(Error::Empty(_))
         ));
-        assert!(matches!(Rules { mark: 0, ..on(&["a"], &[]) }.ruleset(), Err(Error::Empty(_))));
+        assert!(matches!(
+            Rules { mark: 0, ..on(&["a"], &[]) }.ruleset(&Bridged::default()),
+            Err(Error::Empty(_))
+        ));
     }
 
     #[test]

@@ -27,13 +27,21 @@ pub fn set(view: &View) -> Finding {
         return Finding::unknown(Check::Rules, text, "see the check `route`");
     }
     match view.kernel.rules(&rules) {
-        Ok(families) => judge_set(&rules, &families, rules.mark_trap()),
+        Ok(families) => judge_set(&rules, &families, trap(&rules)),
         Err(error) => unread(Check::Rules, &error),
     }
 }
 
-/// Judges which rules are set. `trap`: what makes the kernel drop intercepted packets.
-pub fn judge_set(rules: &Rules, families: &[FamilyReport], trap: Option<String>) -> Finding {
+/// What keeps rules that are set from working, and the next step.
+type Trap = (&'static str, String);
+
+fn trap(rules: &Rules) -> Option<Trap> {
+    let dropped = rules.mark_trap().map(|next| ("the kernel drops what is intercepted", next));
+    dropped.or_else(|| Some(("a bridge hides packets from the rules", rules.bridge_trap()?)))
+}
+
+/// Judges which rules are set.
+pub fn judge_set(rules: &Rules, families: &[FamilyReport], trap: Option<Trap>) -> Finding {
     let missing = families.iter().filter(|it| !it.is_complete()).map(|it| {
         let parts = [(it.redirect, "nftables rules"), (it.rule, "ip rule"), (it.route, "route")];
         let parts = parts.iter().filter(|(is_there, _)| !is_there).map(|(_, name)| *name);
@@ -46,8 +54,8 @@ pub fn judge_set(rules: &Rules, families: &[FamilyReport], trap: Option<String>)
     if !missing.is_empty() {
         return Finding::broken(Check::Rules, missing.join("; "), APPLY);
     }
-    if let Some(trap) = trap {
-        return Finding::broken(Check::Rules, "the kernel drops what is intercepted", trap);
+    if let Some((text, next)) = trap {
+        return Finding::broken(Check::Rules, text, next);
     }
     let there: Vec<_> =
         families.iter().filter(|it| it.available).map(|it| it.family.to_string()).collect();
@@ -244,10 +252,10 @@ mod tests {
             FamilyReport { available: false, ..family(Family::V6, false, false, false) },
         ];
         assert_eq!(judge(&off).text, "set for IPv4, port 80, on lan0");
-        let trapped = judge_set(&rules(), &whole, Some("set it to 0".into()));
+        let trapped = judge_set(&rules(), &whole, Some(("dropped", "set it to 0".into())));
         assert_eq!(
-            (trapped.verdict, trapped.next.as_deref()),
-            (Verdict::Broken, Some("set it to 0"))
+            (trapped.verdict, trapped.text.as_str(), trapped.next.as_deref()),
+            (Verdict::Broken, "dropped", Some("set it to 0"))
         );
     }
 

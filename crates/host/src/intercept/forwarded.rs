@@ -4,7 +4,7 @@
 //! nft's list of them. A packet counts with its IP header. *Limits:* when the table is replaced, its counters begin at
 //! zero; packets that a flowtable carries are not seen.
 
-use super::{Error, TABLE_NAME, query, quoted, words};
+use super::{Bridged, Error, TABLE_NAME, query, quoted, words};
 
 wire::reasons! {
     /// Kinds of forwarded traffic.
@@ -34,13 +34,18 @@ wire::counters! {
 /// What was forwarded, by [`Kind::ALL`].
 pub type Forwarded = [ForwardedBytes; Kind::ALL.len()];
 
-/// The counters and their chain, for clients on these interfaces.
-pub(super) fn chain(interfaces: &[String]) -> String {
+/// The counters and their chain, for clients on these interfaces. What these bridges pass from port to port is not
+/// counted: it comes by here, too.
+pub(super) fn chain(interfaces: &[String], bridged: &Bridged) -> String {
     let mut text = String::new();
     for kind in Kind::ALL.map(Kind::name) {
         text += &format!("  counter {kind}_up {{ }}\n  counter {kind}_down {{ }}\n");
     }
     text += "  chain forwarded {\n    type filter hook forward priority filter; policy accept;\n";
+    let [four, six] = bridged;
+    for bridge in four.iter().chain(six.iter().filter(|it| !four.contains(it))) {
+        text += &format!("    iifname \"{bridge}\" oifname \"{bridge}\" return\n");
+    }
     for (from, port, way) in [("iifname", "dport", "up"), ("oifname", "sport", "down")] {
         for kind in Kind::ALL {
             let matches = match kind {

@@ -6,8 +6,8 @@
 //!   client eth0 ───────── hsdoc0 ── our rules ── the daemon ── its connection out ── turned round to our listener
 //! ```
 //!
-//! *What it changes, and only while it lasts:* a namespace and a veth; our chain gets a copy of its lines for the veth;
-//! a table of its own turns the daemon's connection to [`ORIGINS`] round to loopback, in the OUTPUT hook, so that
+//! *What it changes, and only while it lasts:* a namespace and a veth, and a bridge if clients are behind one whose frames
+//! pass the firewall; our chains get a copy of their lines for the interface; a table of its own turns the daemon's connection to [`ORIGINS`] round to loopback, in the OUTPUT hook, so that
 //! nothing leaves the machine. The addresses are for documentation (RFC 5737, RFC 3849): no network has them.
 //! *What it never does:* change a route, or a rule that others follow. What a killed trial left is removed by the next,
 //! but for the empty directory /run/netns, which `ip netns` makes.
@@ -23,13 +23,17 @@ use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::{Error, Family, Rules, TABLE_NAME, query, run, words};
+use super::ruleset::{CLIENTS, INTERCEPT, bridges_set};
+use super::{Bridged, Error, Family, Rules, TABLE_NAME, query, run, words};
 use crate::routing::{Forward, forward};
 
 /// The namespace, and the table beside it.
 const NAME: &str = "hearsay-doctor";
-/// The router's end of the veth.
-const VETH: &str = "hsdoc0";
+/// The router's interface to the namespace: its end of the veth or, where clients are behind a bridge whose frames pass
+/// the firewall ([`Bridged`]), such a bridge.
+pub(super) const LINK: &str = "hsdoc0";
+/// The router's end of the veth, if it is a port of that bridge.
+const PORT: &str = "hsdoc1";
 /// The addresses of the object's origin, which nobody has.
 pub const ORIGINS: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(203, 0, 113, 129)),
@@ -141,11 +145,12 @@ fn token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The namespace with its veth, the lines for it, and the table that turns connections round.
+/// The namespace with its link, the lines for it, and the table that turns connections round.
 struct Stage<'a> {
     rules: &'a Rules,
     /// The destination port that clients dial.
     port: u16,
+    bridged: Bridged,
     origins: Vec<(Family, TcpListener)>,
 }
 
@@ -153,7 +158,7 @@ impl<'a> Stage<'a> {
     fn set_up(rules: &'a Rules) -> Result<Self, TrialError> {
         clean();
         let port = rules.ports.first().copied().unwrap_or(80);
-        let mut stage = Self { rules, port, origins: Vec::new() };
+        let mut stage = Self { rules, port, bridged: rules.bridged(), origins: Vec::new() };
         for family in Family::ALL.into_iter().filter(|it| it.is_available()) {
             let local: IpAddr = match family {
                 Family::V4 => Ipv4Addr::LOCALHOST.into(),
@@ -174,14 +179,21 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The commands that make the namespace and the veth.
+    /// The commands that make the namespace and the link to it.
     fn commands(&self) -> Vec<String> {
-        let mut lines = vec![
-            format!("netns add {NAME}"),
-            format!("link add {VETH} type veth peer name eth0 netns {NAME}"),
-            format!("link set {VETH} up"),
-            format!("-n {NAME} link set eth0 up"),
-        ];
+        let mut lines = vec![format!("netns add {NAME}")];
+        if self.bridged == Bridged::default() {
+            lines.push(format!("link add {LINK} type veth peer name eth0 netns {NAME}"));
+        } else {
+            let [four, six] = self.bridged.each_ref().map(|it| u8::from(!it.is_empty()));
+            lines.push(format!(
+                "link add {LINK} type bridge nf_call_iptables {four} nf_call_ip6tables {six}"
+            ));
+            lines.push(format!("link add {PORT} type veth peer name eth0 netns {NAME}"));
+            lines.push(format!("link set {PORT} master {LINK} up"));
+        }
+        lines.push(format!("link set {LINK} up"));
+        lines.push(format!("-n {NAME} link set eth0 up"));
         for (family, _) in &self.origins {
             let [here, there, gateway] = match family {
                 Family::V4 => ["203.0.113.1/30", "203.0.113.2/30", "203.0.113.1"],
@@ -191,7 +203,7 @@ impl<'a> Stage<'a> {
             };
             // Nobody else can have these addresses on this link: they need not be probed for.
             let nodad = if *family == Family::V6 { " nodad" } else { "" };
-            lines.push(format!("addr add {here} dev {VETH}{nodad}"));
+            lines.push(format!("addr add {here} dev {LINK}{nodad}"));
             lines.push(format!("-n {NAME} addr add {there} dev eth0{nodad}"));
             lines.push(format!("-n {NAME} route add default via {gateway}"));
         }
@@ -212,13 +224,26 @@ impl<'a> Stage<'a> {
         Ok(text)
     }
 
-    /// The lines of our chain, for the veth.
+    /// What our table needs for the interface.
     fn lines(&self) -> String {
-        let rules = Rules { interfaces: vec![VETH.to_owned()], flows: None, ..self.rules.clone() };
-        let redirects = self.origins.iter().map(|(family, _)| rules.redirect(*family));
-        let lines: String = redirects.chain([rules.second_segment()]).collect();
-        let add = |line: &str| format!("add rule inet {TABLE_NAME} intercept {}\n", line.trim());
-        lines.lines().map(add).collect()
+        let rules = Rules { interfaces: vec![LINK.to_owned()], flows: None, ..self.rules.clone() };
+        let redirects: String = self.origins.iter().map(|it| rules.redirect(it.0)).collect();
+        let second = rules.second_segment();
+        let in_chain = |name, lines: &str| -> String {
+            let add = |line: &str| format!("add rule inet {TABLE_NAME} {name} {}\n", line.trim());
+            lines.lines().map(add).collect()
+        };
+        in_chain(CLIENTS, &redirects) + &in_chain(INTERCEPT, &second) + &self.elements()
+    }
+
+    /// What adds the interface to the sets of bridges.
+    fn elements(&self) -> String {
+        let families = Family::ALL.into_iter().zip(&self.bridged);
+        let add = |(family, _)| {
+            let set = bridges_set(family);
+            format!("add element inet {TABLE_NAME} {set} {{ {LINK} }}\n")
+        };
+        families.filter(|(_, names)| !names.is_empty()).map(add).collect()
     }
 
     fn try_by(&self, family: Family, asked: &Asked) -> Result<Tried, TrialError> {
@@ -255,24 +280,32 @@ impl Drop for Stage<'_> {
 
 /// Removes what a trial makes. What is missing is no error.
 fn clean() {
-    let chain = words(&format!("-a list chain inet {TABLE_NAME} intercept"));
-    let listing = query("nft", &chain).ok().flatten().unwrap_or_default();
-    for handle in handles(&listing) {
-        let delete = format!("delete rule inet {TABLE_NAME} intercept handle {handle}");
+    for chain in [INTERCEPT, CLIENTS] {
+        let list = words(&format!("-a list chain inet {TABLE_NAME} {chain}"));
+        for handle in handles(&query("nft", &list).ok().flatten().unwrap_or_default()) {
+            let delete = format!("delete rule inet {TABLE_NAME} {chain} handle {handle}");
+            let _ = run("nft", &words(&delete), None);
+        }
+    }
+    for family in Family::ALL {
+        let set = bridges_set(family);
+        let delete = format!("delete element inet {TABLE_NAME} {set} {{ {LINK} }}");
         let _ = run("nft", &words(&delete), None);
     }
     for family in Family::ALL {
         let _ = run("nft", &words(&format!("delete table {} {NAME}", family.nft_words().0)), None);
     }
-    let _ = run("ip", &words(&format!("link del {VETH}")), None);
+    for link in [LINK, PORT] {
+        let _ = run("ip", &words(&format!("link del {link}")), None);
+    }
     let _ = run("ip", &words(&format!("netns del {NAME}")), None);
 }
 
-/// The handles of lines for the veth.
+/// The handles of lines for the link.
 fn handles(listing: &str) -> Vec<u64> {
-    let of_veth = |line: &&str| line.contains(&format!("\"{VETH}\""));
+    let of_link = |line: &&str| line.contains(&format!("\"{LINK}\""));
     let handle = |line: &str| line.rsplit_once("# handle ")?.1.trim().parse().ok();
-    listing.lines().filter(of_veth).filter_map(handle).collect()
+    listing.lines().filter(of_link).filter_map(handle).collect()
 }
 
 /// Serves the object to each connection until the trial is over.
