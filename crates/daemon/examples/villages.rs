@@ -227,7 +227,10 @@ impl Gateway {
                 self.asked.entry(id).and_modify(|(_, length)| *length += bytes.len());
             }
             OriginInput::End(id, result) => self.end(id, result),
-            OriginInput::Head(..) | OriginInput::Interim(..) | OriginInput::Crossed(..) => {}
+            OriginInput::Head(..)
+            | OriginInput::Interim(..)
+            | OriginInput::Silent(_)
+            | OriginInput::Crossed(..) => {}
         }
     }
 

@@ -24,8 +24,9 @@ use hyper::upgrade::OnUpgrade;
 use node::account::Account;
 use node::uplink::NearInput;
 use node::{
-    Binding, ClientInput, ClientOutput, ExchangeId, Fetch, FetchError, FetchId, Head, Input,
-    LinkInput, Node, OriginOutput, Output, PeerInfo, PublishedInfo, PutError, Report,
+    Binding, Caller, ClientInput, ClientOutput, Dial, ExchangeId, Fetch, FetchError, FetchId, Head,
+    Input, LinkInput, Looked, Node, OriginOutput, Output, PeerInfo, PublishedInfo, PutError,
+    Report,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -33,12 +34,18 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
+use tokio::time::timeout;
 use wire::counters::Reason;
 use wire::{Date, NodeId, Oid, PublicKey};
+
+/// How long a client waits for the addresses of a host: as long as for an origin that is silent.
+const NAME_WAIT: Duration = host::origin::SILENT;
+/// How long an origin may take to be reached, that is dialled to see whether it is.
+const PROBE_WAIT: Duration = Duration::from_secs(4);
 
 /// A handle to the driver; each task has a clone.
 #[derive(Clone)]
@@ -349,6 +356,7 @@ impl Driver {
                 state.pending.extend(state.disk.perform(output).map(Input::Store));
             }
             Output::Name(host, client) => self.resolve(host, client),
+            Output::Probe(dial, client, caller) => self.probe(dial, client, caller),
             Output::Datagram(to, bytes) => {
                 self.datagrams().iter().for_each(|it| it.send(to, &bytes))
             }
@@ -445,13 +453,34 @@ impl Driver {
         }
     }
 
+    /// Sees whether an origin can be dialled.
+    fn probe(&self, dial: Dial, client: IpAddr, caller: Caller) {
+        let driver = self.clone();
+        spawn_local(async move {
+            let dialled = driver.pool().dialler().dial(&dial, client, caller);
+            let reached = match timeout(PROBE_WAIT, dialled).await {
+                // Whoever refuses is there.
+                Ok(result) => matches!(result, Ok(_) | Err(FetchError::Refused)),
+                Err(_) => false,
+            };
+            driver.feed(Input::Probed(reached));
+        });
+    }
+
+    /// Looks up a host's name. Clients wait for a resolver only so long; it may still answer later.
     fn resolve(&self, host: String, client: IpAddr) {
         let driver = self.clone();
         spawn_local(async move {
-            let addresses = host::resolve::resolve(&host, 80, client).await;
-            let addresses =
-                addresses.map(|all| all.into_iter().map(|address| address.ip()).collect());
-            driver.feed(Input::Name(host, addresses));
+            let look = host::resolve::resolve(&host, client);
+            tokio::pin!(look);
+            let looked = match timeout(NAME_WAIT, look.as_mut()).await {
+                Ok(looked) => looked,
+                Err(_) => {
+                    driver.feed(Input::Name(host.clone(), Looked::Unanswered));
+                    look.await
+                }
+            };
+            driver.feed(Input::Name(host.clone(), looked));
         });
     }
 }

@@ -4,6 +4,7 @@ use crate::body_credit::BodyCredit;
 use crate::clients::join_upgraded;
 use crate::driver::{Driver, Upgrade};
 use host::content::Content;
+use host::interim::Early;
 use host::origin::Answer;
 use http::{StatusCode, header};
 use hyper::body::Incoming;
@@ -11,8 +12,8 @@ use node::{ExchangeId, Fetch, FetchError, FetchId, Input, OriginInput};
 use std::rc::Rc;
 use tokio::sync::mpsc::channel;
 
-/// Interim responses of a request that may wait for the engine.
-const INTERIMS_MAX: usize = 8;
+/// What comes of a request before the head, and may wait for the engine: interim responses, above all.
+const EARLY_MAX: usize = 8;
 
 /// Sends a request to an origin, and feeds the origin's response to the engine.
 pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCredit>) {
@@ -38,22 +39,23 @@ pub async fn fetch(driver: Driver, id: FetchId, fetch: Fetch, credit: Rc<BodyCre
     driver.fetched(id);
 }
 
-/// Sends a request, and feeds the engine interim responses until the response begins.
+/// Sends a request, and feeds the engine what comes early until the response begins.
 async fn ask(
     driver: &Driver,
     id: FetchId,
     fetch: &Fetch,
     content: Content,
 ) -> Result<Answer, FetchError> {
-    let (taker, mut interims) = channel(INTERIMS_MAX);
+    let (taker, mut told) = channel(EARLY_MAX);
     let answer = driver.pool().ask(fetch, content, Some(taker));
     tokio::pin!(answer);
     loop {
         tokio::select! {
             biased;
-            Some((status, headers)) = interims.recv() => {
-                driver.feed(Input::Origin(OriginInput::Interim(id, status, headers)));
-            }
+            Some(early) = told.recv() => driver.feed(Input::Origin(match early {
+                Early::Interim(status, headers) => OriginInput::Interim(id, status, headers),
+                Early::Silent => OriginInput::Silent(id),
+            })),
             answer = &mut answer => return answer,
         }
     }

@@ -180,10 +180,17 @@ impl Reload {
             tokio::select! {
                 _ = look.tick() => self.look().await,
                 Some(()) = hangup.recv() => self.reload().await,
-                () = changed(&mut reach) => self.follow().await,
+                () = changed(&mut reach) => {
+                    // The far end is outside.
+                    if reach.as_ref().is_some_and(|it| it.borrow().is_some()) {
+                        self.driver.feed(Input::Probed(true));
+                    }
+                    self.follow().await;
+                }
                 () = changed(&mut is_crowded) => self.follow().await,
                 () = egress.changed() => {
                     self.driver.pool().clear();
+                    self.driver.feed(Input::OutwardChanged);
                     self.follow().await;
                 }
                 () = at(self.again) => self.tell_helper().await,

@@ -18,6 +18,7 @@ mod ledger;
 mod mesh;
 mod mirror;
 mod narrow;
+mod outage;
 mod overhear;
 mod package;
 mod peers;

@@ -5,7 +5,7 @@ use crate::listen::settle;
 use crate::resolve::resolve;
 use crate::traffic::{Metered, Traffic, With};
 use node::driver::DIAL_MAX;
-use node::{Access, Caller, Dial, FetchError, Forbidden};
+use node::{Access, Caller, Dial, FetchError, Forbidden, Looked};
 use std::cell::RefCell;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -109,10 +109,13 @@ async fn addresses(to: &Dial, client: IpAddr) -> Result<Vec<SocketAddr>, FetchEr
         Dial::Address(address) => {
             Ok(vec![SocketAddr::new(address.ip().to_canonical(), address.port())])
         }
-        Dial::Name(host, port) => {
-            let addresses = resolve(host, *port, client).await.ok_or(FetchError::TimedOut)?;
-            if addresses.is_empty() { Err(FetchError::Unresolved) } else { Ok(addresses) }
-        }
+        Dial::Name(host, port) => match resolve(host, client).await {
+            Looked::Addresses(found) if !found.is_empty() => {
+                Ok(found.into_iter().map(|it| SocketAddr::new(it, *port)).collect())
+            }
+            Looked::Addresses(_) | Looked::Unanswered => Err(FetchError::Unresolved),
+            Looked::NotAsked => Err(FetchError::TimedOut),
+        },
     }
 }
 
@@ -123,6 +126,7 @@ async fn connect(address: SocketAddr, timeout: Duration) -> Result<TcpStream, Fe
             Ok(stream)
         }
         Ok(Err(error)) if error.kind() == ErrorKind::TimedOut => Err(FetchError::TimedOut),
+        Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => Err(FetchError::Refused),
         Ok(Err(error)) if lacks_descriptors(&error) => Err(FetchError::NoRoom),
         Ok(Err(_)) => Err(FetchError::Unreachable),
         Err(_) => Err(FetchError::TimedOut),

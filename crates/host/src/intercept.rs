@@ -60,9 +60,9 @@ const FIRST_SEGMENT: &str = "tcp flags & (syn | ack) == syn";
 const INTERFACE_NAME_MAX: usize = 15;
 
 /// The note to the operator while nothing can be intercepted.
-const NOTHING_LEADS_OUT: &str = "no interface has a default route, so nothing leads out of this site and \
-                                 only what `[mesh] direct` covers is intercepted; name the interfaces \
-                                 that lead out in `[access] out`";
+const NOTHING_LEADS_OUT: &str = "no interface has a default route, so nothing leads out of this site: only what has no route, \
+                                 and what `[mesh] direct` covers, is intercepted, and clients get what is stored; name the \
+                                 interfaces that lead out in `[access] out`, if there are any";
 
 /// What to intercept, and the numbers to use.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,8 +13,17 @@ use tokio::sync::mpsc::Sender;
 /// The most bytes of them that wait for a client to read.
 const WAITING_MAX: usize = 8 * 1024;
 
-/// Takes an origin's interim responses. One for which it has no room is dropped, as any may be ignored (§15.2).
-pub type Taker = Sender<(StatusCode, HeaderMap)>;
+/// What may be told of a request before the head of its response.
+#[derive(Debug)]
+pub enum Early {
+    /// An interim response.
+    Interim(StatusCode, HeaderMap),
+    /// Nothing has come for so long that the origin may be out of reach.
+    Silent,
+}
+
+/// Takes what comes early. That for which it has no room is dropped, as any interim response may be ignored (§15.2).
+pub type Taker = Sender<Early>;
 
 /// Interim responses that wait to be written on a client's connection.
 #[derive(Debug, Default)]

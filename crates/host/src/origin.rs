@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::content::Content;
 use crate::dial::Dialler;
-use crate::interim::Taker;
+use crate::interim::{Early, Taker};
 use crate::progress::{Progress, Watched};
 use crate::screened::{Screened, Signs, refusal};
 use crate::tls::Tls;
@@ -21,9 +21,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 
 /// The longest pause in a request's content.
 const CONTENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// An origin that cannot be dialled for this long may be out of reach: a client that could have something stale in place of its
+/// answer waits no longer.
+pub const SILENT: Duration = Duration::from_secs(2);
 
 /// Idle connections to origins, kept for further requests.
 #[derive(Clone)]
@@ -76,17 +81,18 @@ impl Pool {
         &self.dialler
     }
 
-    /// Sends a request, and waits for the head of the response. Interim responses before it go to `interims`.
+    /// Sends a request, and waits for the head of the response. What is to be told before goes to `early`.
     pub async fn ask(
         &self,
         fetch: &Fetch,
         mut content: Content,
-        interims: Option<Taker>,
+        early: Option<Taker>,
     ) -> Result<Answer, FetchError> {
         let has_content = !content.is_none();
         let kept = self.take(fetch, has_content);
         if let Some(kept) = kept {
-            match send(kept, fetch, content, interims.clone()).await {
+            let sent = send(kept, fetch, content, early.clone());
+            match self.watched(fetch, has_content, early.as_ref(), sent).await {
                 Ok((response, connection)) => return Ok(Answer { response, connection }),
                 // The origin had closed the connection before it saw the request: try on a new one.
                 Err(Failed::Stale) if !has_content && fetch.method.is_idempotent() => {
@@ -96,22 +102,59 @@ impl Pool {
                 Err(Failed::For(error)) => return Err(error),
             }
         }
-        let connection = self.connect(fetch).await?;
-        match send(connection, fetch, content, interims).await {
+        let connection = self.connect(fetch, early.as_ref()).await?;
+        match send(connection, fetch, content, early).await {
             Ok((response, connection)) => Ok(Answer { response, connection }),
             Err(Failed::Stale) => Err(FetchError::Truncated),
             Err(Failed::For(error)) => Err(error),
         }
     }
 
-    async fn connect(&self, fetch: &Fetch) -> Result<Connection, FetchError> {
+    /// Waits for what a request on a kept connection gives. Its origin may be out of reach since the last one: after half of
+    /// the time that makes it silent it is dialled, to see whether it is.
+    async fn watched<F: Future>(
+        &self,
+        fetch: &Fetch,
+        has_content: bool,
+        early: Option<&Taker>,
+        sent: F,
+    ) -> F::Output {
+        let mut sent = std::pin::pin!(sent);
+        let Some(early) = early.filter(|_| !has_content) else { return sent.await };
+        if let Ok(done) = timeout(SILENT / 2, sent.as_mut()).await {
+            return done;
+        }
+        let dial = self.dialler.dial(&fetch.dial, fetch.client, fetch.caller);
+        tokio::select! {
+            done = sent.as_mut() => return done,
+            dialled = timeout(SILENT / 2, dial) => {
+                if !matches!(dialled, Ok(Ok(_))) {
+                    let _ = early.try_send(Early::Silent);
+                }
+            }
+        }
+        sent.await
+    }
+
+    async fn connect(
+        &self,
+        fetch: &Fetch,
+        early: Option<&Taker>,
+    ) -> Result<Connection, FetchError> {
         let tls = match (fetch.tls, &self.tls) {
             (false, _) => None,
             (true, Some(tls)) => Some(tls),
             (true, None) => return Err(FetchError::NoTls),
         };
         let made = self.idle.borrow().made(fetch);
-        let stream = self.dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
+        let mut dial = std::pin::pin!(self.dialler.dial(&fetch.dial, fetch.client, fetch.caller));
+        let stream = match timeout(SILENT, dial.as_mut()).await {
+            Ok(dialled) => dialled?,
+            Err(_) => {
+                early.into_iter().for_each(|early| _ = early.try_send(Early::Silent));
+                dial.await?
+            }
+        };
         match tls {
             None => self.open(stream, made).await,
             Some(tls) => self.open(tls.connect(&fetch.dial, stream).await?, made).await,
@@ -144,7 +187,7 @@ impl Pool {
     /// Keeps the connection of a response whose content has ended.
     pub async fn keep(&self, mut connection: Connected) {
         // If it is not ready, the origin is closing it, or the content was not read to its end.
-        let ready = tokio::time::timeout(Duration::from_secs(1), connection.0.sender.ready()).await;
+        let ready = timeout(Duration::from_secs(1), connection.0.sender.ready()).await;
         if matches!(ready, Ok(Ok(()))) {
             self.put(connection.0);
         }
@@ -205,21 +248,22 @@ async fn send(
     mut connection: Connection,
     fetch: &Fetch,
     content: Content,
-    interims: Option<Taker>,
+    early: Option<Taker>,
 ) -> Result<(Response<Incoming>, Connection), Failed> {
     connection.signs.to_head.store(fetch.method == http::Method::HEAD, Ordering::Relaxed);
     connection.made.asks(fetch, !content.is_none());
     let (mut content, progress) = Watched::new(content);
     let wanted = expects(fetch).then(|| Mutex::new(Some(content.hold())));
     let mut request = request(fetch, content).ok_or(Failed::For(FetchError::Malformed))?;
-    if wanted.is_some() || interims.is_some() {
+    if wanted.is_some() || early.is_some() {
         hyper::ext::on_informational(&mut request, move |response| {
             if response.status() == StatusCode::CONTINUE {
                 // hyper's server sends it to a client that expects it, once the content is read.
                 let wanted = wanted.as_ref().and_then(|it| it.lock().ok()?.take());
                 wanted.into_iter().for_each(|it| _ = it.send(()));
-            } else if let Some(interims) = &interims {
-                let _ = interims.try_send((response.status(), response.headers().clone()));
+            } else if let Some(early) = &early {
+                let interim = (response.status(), response.headers().clone());
+                let _ = early.try_send(Early::Interim(interim.0, interim.1));
             }
         });
     }

@@ -8,6 +8,7 @@
 use crate::listen::bind;
 use crate::resolve::resolve;
 use crate::timeouts::{Flight, flight};
+use node::Looked;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -45,10 +46,13 @@ fn in_flight_max(Flight { rate, round_trip, .. }: Flight) -> u64 {
 /// If its name is not known, or none of its addresses answers.
 pub async fn dial(host: &str, port: u16) -> io::Result<TcpStream> {
     let own = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let addresses = resolve(host, port, own).await.unwrap_or_default();
-    let mut last = io::Error::new(ErrorKind::NotFound, "its name has no address");
+    let (addresses, none) = match resolve(host, own).await {
+        Looked::Addresses(found) => (found, "its name has no address"),
+        Looked::Unanswered | Looked::NotAsked => (Vec::new(), "the resolver does not answer"),
+    };
+    let mut last = io::Error::new(ErrorKind::NotFound, none);
     for address in addresses {
-        match tokio::time::timeout(DIAL, TcpStream::connect(address)).await {
+        match tokio::time::timeout(DIAL, TcpStream::connect((address, port))).await {
             Ok(Ok(stream)) => {
                 settle(&stream);
                 return Ok(stream);

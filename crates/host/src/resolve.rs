@@ -5,10 +5,12 @@
 //! places gets no more. *Who calls it:* `dial.rs`, and a driver that must know whether a name has
 //! the address that a client dialled. *Limits:* [`LOOKUPS_MAX`] threads, `QUEUE_MAX` places.
 
+use dns_lookup::{LookupErrorKind, lookup_host};
+use node::Looked;
 use node::driver::Network;
 use node::driver::shares::share;
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::IpAddr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -85,25 +87,38 @@ impl Drop for Queued {
     }
 }
 
-/// The addresses of a name, in the resolver's order; empty if it has none, or the resolver fails.
-/// `None`: no place or thread was free in time, so there was no lookup; a later call may succeed.
-pub async fn resolve(host: &str, port: u16, client: IpAddr) -> Option<Vec<SocketAddr>> {
+/// The addresses of a name, in the resolver's order.
+pub async fn resolve(host: &str, client: IpAddr) -> Looked {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse() {
-        return Some(vec![SocketAddr::new(address, port)]);
+        return Looked::Addresses(vec![address]);
     }
     let deadline = Instant::now() + LOOKUP;
-    let queued = Queued::new(client)?;
-    let thread = timeout_at(deadline, queued.thread()).await.ok()??;
+    let Some(queued) = Queued::new(client) else { return Looked::NotAsked };
+    let Ok(Some(thread)) = timeout_at(deadline, queued.thread()).await else {
+        return Looked::NotAsked;
+    };
     let host = host.to_owned();
     // The lookup keeps its place and thread even if the caller no longer waits.
     let look = tokio::task::spawn_blocking(move || {
-        let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        let found = look_up(&host);
         drop((thread, queued));
-        found.unwrap_or_default()
+        found
     });
     let found = timeout_at(deadline, look).await;
-    Some(found.ok().and_then(Result::ok).unwrap_or_default())
+    found.ok().and_then(Result::ok).unwrap_or(Looked::Unanswered)
+}
+
+/// Asks the system's resolver. Whether it says that a name has no address, or says nothing, the standard library does not tell.
+fn look_up(host: &str) -> Looked {
+    match lookup_host(host) {
+        Ok(found) => Looked::Addresses(found.collect()),
+        Err(error) => match error.kind() {
+            LookupErrorKind::NoName | LookupErrorKind::NoData => Looked::Addresses(Vec::new()),
+            // A server that fails says nothing of the name, nor does a resolver without servers.
+            _ => Looked::Unanswered,
+        },
+    }
 }
 
 #[cfg(test)]
@@ -116,13 +131,19 @@ mod tests {
         let taken: Vec<_> = std::iter::from_fn(|| Queued::new(greedy)).collect();
         // While half of the places are free, a client gets more than its share.
         assert_eq!(taken.len(), QUEUE_MAX / 2 + 1);
-        assert_eq!(resolve("localhost", 80, greedy).await, None);
-        assert!(resolve("localhost", 80, other).await.is_some_and(|found| !found.is_empty()));
+        assert_eq!(resolve("localhost", greedy).await, Looked::NotAsked);
+        let found = resolve("localhost", other).await;
+        assert!(matches!(&found, Looked::Addresses(all) if !all.is_empty()), "{found:?}");
         // An address needs no lookup.
-        assert_eq!(resolve("[::1]", 80, greedy).await, Some(vec!["[::1]:80".parse().unwrap()]));
+        let literal = Looked::Addresses(vec!["::1".parse().unwrap()]);
+        assert_eq!(resolve("[::1]", greedy).await, literal);
         let _all = Arc::clone(&taken[0].threads).acquire_many_owned(2).await.unwrap();
         drop(taken);
-        assert!(resolve("localhost", 80, greedy).await.is_some(), "its places were not released");
+        assert_ne!(
+            resolve("localhost", greedy).await,
+            Looked::NotAsked,
+            "its places were not released"
+        );
         assert!(QUEUE.lock().unwrap().clients.is_empty());
     }
 }

@@ -9,12 +9,13 @@ use crate::dns::DnsCache;
 use crate::events::{Events, Stale};
 use crate::exchanges::Exchanges;
 use crate::heard::Heard;
-use crate::http::Record;
+use crate::http::{OPEN_KEY, Record};
 use crate::ids::Ids;
 use crate::input::{Config, ExchangeId, FetchId, LinkInput, Settings};
 use crate::mesh::Mesh;
 use crate::misbehaviour::Misbehaviour;
 use crate::output::{LinkOutput, Output, StoreOutput};
+use crate::outside::Outside;
 use crate::overhear::{Here, Listener};
 use crate::pursuits::Pursuits;
 use crate::report::Report;
@@ -60,6 +61,8 @@ pub struct Context {
     /// Segments of manifests that are not in the catalogue yet.
     pub segments: Segments,
     pub dns: DnsCache,
+    /// Whether any origin is reached.
+    pub outside: Outside,
     /// Hosts that are archives, as their indexes have shown.
     pub proven: Proven,
     /// Digests of files that indexes have promised.
@@ -115,7 +118,7 @@ impl Context {
             ear: Listener::new(&config),
             mesh,
             // Without a mesh key the secret is the public one, by which sealing would hide nothing.
-            sealer: (config.secret != crate::http::OPEN_KEY).then(|| Sealer::new(&config.secret)),
+            sealer: (config.secret != OPEN_KEY).then(|| Sealer::new(&config.secret)),
             opener: Opener::new((memory / OPENED_SHARE) as usize),
             via: via(&config),
             now: Instant::ZERO,
@@ -123,7 +126,8 @@ impl Context {
             record_ids: Chance::new(config.seed),
             ids: Ids::default(),
             segments: Segments::default(),
-            dns: DnsCache::new(),
+            dns: DnsCache::new(&config.secret),
+            outside: Outside::default(),
             proven: Proven::default(),
             promises: Promises::default(),
             // Shares of the memory: an eighth each for rows and manifests, a quarter for units.
@@ -282,6 +286,12 @@ impl Context {
 
     /// Handles timers: requests a sync that is due, and tries a failed store again.
     pub fn handle_timeout(&mut self) {
+        self.outside.handle_timeout(self.now, &mut self.out);
+        let nonce = || self.record_ids.draw();
+        if let Some(changes) = self.dns.verified.write(self.now, nonce) {
+            self.out.push_back(Output::Store(StoreOutput::Change(self.ids.draw(), changes)));
+            self.dirty();
+        }
         if self.sync_at.take_if(|at| *at <= self.now).is_some() {
             self.sync();
         }

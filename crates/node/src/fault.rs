@@ -70,7 +70,9 @@ impl Fault {
         match error {
             Some(FetchError::Unresolved) => Self::DnsError,
             Some(FetchError::Forbidden(_)) => Self::Prohibited,
-            Some(FetchError::Unreachable | FetchError::NoRoom) => Self::Unavailable,
+            Some(FetchError::Refused | FetchError::Unreachable | FetchError::NoRoom) => {
+                Self::Unavailable
+            }
             Some(FetchError::TimedOut) => Self::Timeout,
             Some(FetchError::NoRoute) => Self::Unroutable,
             Some(FetchError::NoHolder) => Self::NotFound,

@@ -373,7 +373,9 @@ pub enum FetchError {
     Unresolved,
     /// The access rules forbid to dial it ([`crate::Access`]).
     Forbidden(Forbidden),
-    /// It refused the connection, or the network is unreachable.
+    /// It refused the connection.
+    Refused,
+    /// Its network is unreachable.
     Unreachable,
     /// It did not answer, or paused, for too long.
     TimedOut,
@@ -422,6 +424,17 @@ pub enum PutError {
     Unlisted,
 }
 
+/// What the lookup of a host's name has shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Looked {
+    /// Its addresses; empty if it has none.
+    Addresses(Vec<IpAddr>),
+    /// The resolver does not answer, or says that it cannot.
+    Unanswered,
+    /// The resolver was not asked: too many lookups of this client, or of all, wait for it.
+    NotAsked,
+}
+
 /// An event of a client: one that sends requests, or one on this machine that publishes.
 #[derive(Debug)]
 pub enum ClientInput {
@@ -449,6 +462,8 @@ pub enum OriginInput {
     Body(FetchId, Bytes),
     /// The far end tells how the next content crosses the uplink, before it is given.
     Crossed(FetchId, Crossed),
+    /// Nothing has come for so long that the origin may be out of reach. An answer may still come.
+    Silent(FetchId),
     /// The response has ended; with an error, perhaps before it began.
     End(FetchId, Result<(), FetchError>),
 }
@@ -499,9 +514,12 @@ pub enum Input {
     Link(LinkInput),
     /// A result of the store.
     Store(StoreInput),
-    /// A host's addresses; empty if it has none or the look-up failed. `None`: it was not looked
-    /// up.
-    Name(String, Option<Vec<IpAddr>>),
+    /// Whether the origin of an [`crate::Output::Probe`] was reached.
+    Probed(bool),
+    /// Which interfaces lead out of the site has changed.
+    OutwardChanged,
+    /// A host's name was looked up. After [`Looked::Unanswered`] the addresses may follow.
+    Name(String, Looked),
     /// A UDP datagram has arrived; its source address may be forged.
     Datagram(SocketAddr, Bytes),
 }

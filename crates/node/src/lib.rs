@@ -42,6 +42,7 @@ mod node;
 mod noise;
 mod object;
 mod output;
+mod outside;
 pub mod overhear;
 mod peers;
 mod publish;
@@ -75,7 +76,7 @@ pub use http::{
 };
 pub use input::{
     Binding, ClientInput, Config, Entrance, ExchangeId, FetchError, FetchId, Input, LinkId,
-    LinkInput, Listening, Locating, MeshConfig, OriginInput, Overheard, PutError, Request,
+    LinkInput, Listening, Locating, Looked, MeshConfig, OriginInput, Overheard, PutError, Request,
     SearchConfig, SearchTimeout, Settings, Squares, StoreInput, Ticket,
 };
 pub use misbehaviour::Misbehaviour;

@@ -13,6 +13,7 @@ use crate::account::Account;
 use crate::catalogue::{LIST, PublishedInfo};
 use crate::client::Client;
 use crate::context::Context;
+use crate::dns::VERIFIED;
 use crate::events::{Event, Events, RequestEnd, Stale};
 use crate::input::{
     ClientInput, Config, FetchError, FetchId, Input, OriginInput, PutError, StoreInput,
@@ -88,8 +89,16 @@ impl Node {
             Input::Origin(input) => self.origin(input),
             Input::Link(input) => self.cx.handle_link(input),
             Input::Store(input) => self.store(input),
-            Input::Name(host, addresses) => {
-                self.client.handle_name(&mut self.cx, host, addresses);
+            Input::Probed(reached) => {
+                self.cx.outside.probed(reached, self.cx.now, &mut self.cx.out);
+            }
+            Input::OutwardChanged => {
+                self.cx.outside.outward_changed(self.cx.now, &mut self.cx.out);
+            }
+            Input::Name(host, looked) => {
+                for id in self.cx.dns.handle_looked(self.cx.now, host, looked) {
+                    self.client.look(&mut self.cx, id);
+                }
             }
             Input::Datagram(from, bytes) => {
                 self.source.handle_datagram(&mut self.cx, from, &bytes);
@@ -124,6 +133,8 @@ impl Node {
             (Timer::StoreRetry, self.cx.trust.tried_at()),
             (Timer::PublishedList, self.publish.poll_timeout()),
             (Timer::Copies, mesh.and_then(|mesh| mesh.copies.tell_at)),
+            (Timer::Outside, self.cx.outside.poll_timeout()),
+            (Timer::Verified, self.cx.dns.verified.write_at),
             (Timer::Meet, mesh.and_then(|mesh| mesh.routes.meet_at)),
             (Timer::Peers, mesh.and_then(|mesh| mesh.peers.poll_timeout())),
         ]);
@@ -222,6 +233,8 @@ impl Node {
             fetches: (self.cx.pursuits.len() + self.publish.coming()) as u64,
             stale_inputs: self.cx.events.stale_inputs().clone(),
             store_works: self.cx.store_works(),
+            uplink_up: !self.cx.outside.is_down(),
+            uplink_down_seconds: self.cx.outside.down_for(self.cx.now).map_or(0, |it| it.as_secs()),
             unsynced: self.cx.is_unsynced(),
             index: self.cx.chunks.index().report(),
             overheard: self.cx.ear.as_ref().map(Listener::report).unwrap_or_default(),
@@ -273,10 +286,20 @@ impl Node {
                     pursuit.far.comes(crossed);
                 }
             }
+            OriginInput::Silent(fetch) => {
+                if self.source.transfer_of(&self.cx, fetch) == Some(fetch) {
+                    self.client.overdue(&mut self.cx, fetch);
+                }
+            }
             OriginInput::End(fetch, result) => {
                 let Some(id) = self.source.transfer_of(&self.cx, fetch) else {
                     return self.cx.events.stale(Stale::OriginEnd);
                 };
+                let pursuit = self.cx.pursuits.get(&id).filter(|it| it.awaits_head());
+                if let Some((pursuit, error)) = pursuit.zip(result.err()) {
+                    let (ask, now) = (&pursuit.quest.ask, self.cx.now);
+                    self.cx.outside.failed(ask, error, now, &mut self.cx.out);
+                }
                 match self.source.detours.ended(&mut self.cx, id, result.is_ok()) {
                     Turn::Arrived => {}
                     Turn::OnTheWay => return,
@@ -291,6 +314,9 @@ impl Node {
 
     /// An origin has answered.
     fn head(&mut self, id: FetchId, status: StatusCode, mut headers: HeaderMap) {
+        if let Some(pursuit) = self.cx.pursuits.get(&id) {
+            self.cx.outside.heard(&pursuit.quest.ask, self.cx.now, &mut self.cx.out);
+        }
         // The origin may have been asked beside a peer: from now on only the origin counts.
         self.source.forget_previous(&mut self.cx, id);
         if status != StatusCode::SWITCHING_PROTOCOLS {
@@ -338,12 +364,16 @@ impl Node {
             StoreInput::Row(LIST, bytes) => {
                 self.publish.handle_list(&mut self.cx, bytes.as_deref());
             }
+            StoreInput::Row(VERIFIED, bytes) => {
+                bytes.iter().for_each(|row| self.cx.dns.verified.handle_row(row));
+            }
             StoreInput::Row(key, bytes) => {
                 // A walk over published objects and requests may wait for the same row.
                 self.publish.handle_row(&mut self.cx, key, bytes.as_deref());
                 self.client.handle_row(&mut self.cx, key, bytes.as_deref());
             }
             StoreInput::RowUnread(LIST) => self.publish.handle_list_unread(&mut self.cx),
+            StoreInput::RowUnread(VERIFIED) => {}
             // A row that cannot be read counts as absent: its object is fetched again.
             StoreInput::RowUnread(key) => {
                 self.publish.handle_row(&mut self.cx, key, None);

@@ -78,7 +78,7 @@ pub enum ClientOutput {
 /// An operation on a request to an origin.
 #[derive(Debug)]
 pub enum OriginOutput {
-    /// Send a request → perhaps [`crate::OriginInput::Interim`], then `Head`, `Body`, `End`.
+    /// Send a request → perhaps [`crate::OriginInput::Interim`], `Silent`, then `Head`, `Body`, `End`.
     Fetch(FetchId, Box<Fetch>),
     /// Take in a client's file for publishing, like an origin's content →
     /// [`crate::OriginInput::Body`], `End`.
@@ -144,6 +144,8 @@ pub enum Output {
     Store(StoreOutput),
     /// Look up a host name for a client → [`crate::Input::Name`].
     Name(String, IpAddr),
+    /// Dial an origin, as for this client or peer, and close at once → [`crate::Input::Probed`].
+    Probe(Dial, IpAddr, Caller),
     /// Send one UDP datagram to an address; it may be lost.
     Datagram(SocketAddr, Bytes),
     /// Send one UDP datagram to all neighbours' port for peers, by each interface of the mesh.

@@ -39,6 +39,10 @@ wire::counters! {
             aliases: Counter, Requests;
             /// Content bytes received from origins.
             origin_bytes: Counter, Bytes;
+            /// Whether this router's requests reach origins, as far as it has asked any.
+            uplink_up: Flag, Flag;
+            /// For how long no origin has been reached.
+            uplink_down_seconds: Gauge, Seconds;
             /// Requests being answered.
             exchanges: Gauge, Requests;
             /// Transfers from origins and peers under way.

@@ -26,6 +26,10 @@ pub enum Timer {
     Selection,
     /// When to read the list of published objects again, after it could not be read.
     PublishedList,
+    /// When to dial an origin, since none is reached.
+    Outside,
+    /// When to write which addresses were the hosts'.
+    Verified,
     /// When to tell the next hop which objects are stored here and behind.
     Copies,
     /// When to dial the next hop again.

@@ -14,7 +14,7 @@ use content::Profile;
 use node::driver::CLOCK_EVERY;
 use node::uplink::PairReport;
 use node::{
-    Input, Listening, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable,
+    Input, Listening, Looked, MeshConfig, Node, OPEN_KEY, Output, Overheard, Report, RouteTable,
     SearchConfig, Squares,
 };
 use wire::{Date, Instant, Selection, peer};
@@ -282,8 +282,10 @@ impl Router {
             Output::Store(output) => self.disk.perform(now, output, inputs),
             Output::Name(name, _) => {
                 let addresses = self.fetches.resolve(&name);
-                inputs.push_back(Input::Name(name, Some(addresses)));
+                inputs.push_back(Input::Name(name, Looked::Addresses(addresses)));
             }
+            // Uplinks do not fail here.
+            Output::Probe(..) => inputs.push_back(Input::Probed(true)),
             Output::Datagram(to, bytes) => {
                 if let SocketAddr::V4(to) = to {
                     host.send_datagram(now, PEER_PORT, to, bytes);

@@ -6,6 +6,7 @@ use crate::ledger::Summary;
 use crate::term::{self, Style};
 use node::{NotStored, Recent, Report};
 use std::collections::BTreeMap;
+use std::time::Duration;
 use wire::counters::{Counters, Reason as _};
 
 /// Where the values begin, in columns.
@@ -24,6 +25,7 @@ impl Status {
         let title = format!("hearsay {} on {}", self.version, self.name);
         let uptime = term::duration(self.process.uptime());
         page.text.push_str(&format!("{}, up {uptime}\n\n", style.strong(&title)));
+        page.outage(&self.report);
         page.saved(&self.report);
         if let Some(ledger) = &self.ledger {
             page.ledger(ledger);
@@ -70,6 +72,15 @@ struct Page {
 }
 
 impl Page {
+    /// Since when no origin is reached, first of all: it explains the rest.
+    fn outage(&mut self, report: &Report) {
+        if !report.uplink_up {
+            let down = term::duration(Duration::from_secs(report.uplink_down_seconds));
+            let down = self.style.strong(&format!("down for {down}"));
+            self.row("uplink", &[down, "what is stored is served".to_owned()]);
+        }
+    }
+
     /// The bytes saved: all that were sent to clients and peers, less those received from origins and
     /// peers.
     fn saved(&mut self, report: &Report) {

@@ -99,9 +99,13 @@ table inet {TABLE_NAME} {{
         let is_http = !self.interfaces.is_empty() && !self.ports.is_empty();
         let direct = self.direct.iter().filter(of_family).map(|it| format!("{address} daddr {it}"));
         // The lookup includes the mark, because policy rules may choose a packet's route by it.
-        let out = || format!("fib daddr . mark oifname {}", quoted(&self.out));
-        let out = (!self.out.is_empty()).then(out);
-        let http: String = direct.chain(out).filter(|_| is_http).map(line).collect();
+        // While nothing leads out, what has no route is for the daemon, which serves what is stored. If anything does, it is
+        // not: a client without IPv6 then learns at once that it has to use IPv4.
+        let out = match self.out.is_empty() {
+            false => format!("fib daddr . mark oifname {}", quoted(&self.out)),
+            true => "fib daddr . mark oif missing".to_owned(),
+        };
+        let http: String = direct.chain([out]).filter(|_| is_http).map(line).collect();
         http + &self.redirect_flows(family).unwrap_or_default()
     }
 

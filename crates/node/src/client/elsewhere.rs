@@ -17,7 +17,7 @@ pub fn outcome(cx: &Context, id: ExchangeId, error: Option<FetchError>) -> Outco
         Some(FetchError::Elsewhere) => sent_on(cx, id),
         Some(FetchError::Unresolved) => Outcome::Unresolved,
         Some(FetchError::Forbidden(_)) => Outcome::Forbidden,
-        Some(FetchError::Unreachable) => Outcome::Unreachable,
+        Some(FetchError::Refused | FetchError::Unreachable) => Outcome::Unreachable,
         Some(FetchError::Astray) => Outcome::Malformed,
         // Another node may have a list of CAs.
         Some(FetchError::NoTls) => Outcome::NotUnderstood,

@@ -3,10 +3,9 @@
 use super::alias::{self, Found};
 use super::pauses::Excuse;
 use super::{Client, Value};
-use crate::access::translated;
 use crate::client::miss::{Forward, Stage};
 use crate::context::Context;
-use crate::events::Event;
+use crate::events::{Event, Stale};
 use crate::exchanges::exchange::State;
 use crate::fault::Fault;
 use crate::http::{CacheControl, NotStored, Record, Reuse, Row, selects};
@@ -14,7 +13,6 @@ use crate::input::{Entrance, ExchangeId, FetchId};
 use crate::pursuits::Pursuit;
 use crate::{http, named};
 use ::http::{Method, header};
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::peer::{Outcome, Resume};
@@ -30,29 +28,17 @@ impl Client {
     /// The host's addresses are known. Passes on what the request alone shows to be uncacheable,
     /// and looks the rest up in the catalogue.
     pub fn look(&mut self, cx: &mut Context, id: ExchangeId) {
-        let Some(exchange) = cx.exchanges.get_mut(&id) else { return };
+        let Some(exchange) = cx.exchanges.get_mut(&id) else { return cx.events.stale(Stale::Name) };
         let addresses = cx.dns.of(&exchange.ask.target, cx.now);
         // Before the row is looked up: this may change the key.
         exchange.ask.keep_in_site(addresses.as_deref(), &cx.config);
         exchange.state = State::Looking;
-        if let Entrance::Intercepted(dialled) = exchange.ask.entrance {
-            let target = &exchange.ask.target;
-            let dialled_host = translated(dialled.ip());
-            let is_it = |address: &IpAddr| translated(*address) == dialled_host;
-            let meant = addresses.is_some_and(|addresses| addresses.iter().any(is_it));
-            // Otherwise a client could dial a server of its own and have its answer stored under
-            // another host's name.
-            if !meant || target.port() != dialled.port() {
-                return self.misses.pass(
-                    cx,
-                    id,
-                    Forward::Bypass,
-                    NotStored::HostMismatch,
-                    &mut self.values,
-                );
-            }
-            exchange.ask.verified = true;
+        if let Entrance::Intercepted(dialled) = exchange.ask.entrance
+            && let Some(reason) = self.pauses.verify(cx, id, dialled)
+        {
+            return self.misses.pass(cx, id, Forward::Bypass, reason, &mut self.values);
         }
+        let Some(exchange) = cx.exchanges.get(&id) else { return };
         let ask = &exchange.ask;
         if let Some(reason) = ask.bypass() {
             let is_method = reason == NotStored::Method;
@@ -98,7 +84,7 @@ impl Client {
             Reuse::Hit(record, left) => return self.check(cx, id, record, left, None),
             Reuse::Revalidate(record) => match self.pauses.excuse(cx, ask, &record) {
                 Some(excuse) => {
-                    if excuse == Excuse::Unreachable(true) {
+                    if excuse == Excuse::Unreachable(true) && ask.verified {
                         self.misses.revalidate_beside(cx, ask.clone(), &record, &mut self.values);
                     }
                     return self.check(cx, id, record, -1, Some(excuse.status()));
@@ -110,7 +96,9 @@ impl Client {
                 // 5861).
                 let ask = ask.clone();
                 self.check(cx, id, Rc::clone(&record), left, None);
-                self.misses.revalidate_beside(cx, ask, &record, &mut self.values);
+                if ask.verified {
+                    self.misses.revalidate_beside(cx, ask, &record, &mut self.values);
+                }
                 return;
             }
         };
@@ -172,6 +160,11 @@ impl Client {
         });
         if only_here || CacheControl::of_request(&ask.headers).only_if_cached {
             return self.refuse(cx, id, Fault::NotCached);
+        }
+        // Whether the address that the client dialled is the host's is unknown: what comes from there is for this client.
+        if !ask.verified {
+            let (why, reason) = (Forward::Bypass, NotStored::HostUnknown);
+            return self.misses.pass(cx, id, why, reason, &mut self.values);
         }
         if let Some(outcome) = super::elsewhere::nearer(cx, &ask) {
             cx.report.redirects += 1;

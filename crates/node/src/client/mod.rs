@@ -19,6 +19,7 @@ mod head;
 mod lookup;
 pub mod miss;
 mod misses;
+mod overdue;
 mod pass;
 mod pauses;
 mod peer_head;
@@ -43,7 +44,6 @@ use misses::Misses;
 use pauses::Pauses;
 use peer_readers::PeerReaders;
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use wire::peer::{Message, Request, Want};
 use wire::{ChunkId, NodeId, ObjectKey, RecordId};
 
@@ -156,16 +156,6 @@ impl Client {
             }
             Message::Cancel(_) => self.leave(cx, id, RequestEnd::Left),
             _ => {}
-        }
-    }
-
-    /// A host's name has been resolved; `None` if it has no address.
-    pub fn handle_name(&mut self, cx: &mut Context, host: String, addresses: Option<Vec<IpAddr>>) {
-        for id in cx.dns.handle_resolved(cx.now, host, addresses) {
-            if !cx.exchanges.contains_key(&id) {
-                cx.events.stale(Stale::Name);
-            }
-            self.look(cx, id);
         }
     }
 

@@ -1,13 +1,15 @@
 //! Origins that are not waited for: they want to be asked no more for a while (`Retry-After`, RFC 9110 §10.2.3), or could not
 //! be reached a moment ago.
 
+use crate::access::translated;
 use crate::context::Context;
-use crate::http::{self, Record, Target};
-use crate::input::FetchError;
+use crate::http::{self, NotStored, Record, Target};
+use crate::input::{ExchangeId, FetchError};
 use crate::request::Ask;
 use ::http::{HeaderMap, StatusCode, header};
 use classes::Kind;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 use wire::{Date, Instant};
 
@@ -90,6 +92,7 @@ impl Pauses {
             error,
             Some(
                 FetchError::Unresolved
+                    | FetchError::Refused
                     | FetchError::Unreachable
                     | FetchError::TimedOut
                     | FetchError::NoRoute
@@ -101,16 +104,55 @@ impl Pauses {
         }
     }
 
+    /// Whether an intercepted client dialled the host that it names. If that cannot be known since the resolver is silent, but
+    /// the address was the host's before, it may have what is stored, and the origin counts as one that could not be reached.
+    /// Else the reason why its request is only passed on, to the address.
+    pub fn verify(
+        &mut self,
+        cx: &mut Context,
+        id: ExchangeId,
+        dialled: SocketAddr,
+    ) -> Option<NotStored> {
+        let exchange = cx.exchanges.get_mut(&id)?;
+        let target = &exchange.ask.target;
+        // Otherwise a client could dial a server of its own and have its answer stored under another host's name.
+        if target.port() != dialled.port() {
+            return Some(NotStored::HostMismatch);
+        }
+        match cx.dns.means(target, dialled.ip(), cx.now) {
+            Some(true) => exchange.ask.verified = true,
+            Some(false) => return Some(NotStored::HostMismatch),
+            None if cx.dns.verified.has(target.host(), translated(dialled.ip())) => {
+                let pause = self.0.get(&origin(target));
+                if pause.is_none_or(|it| cx.outside.is_back_since(it.since)) {
+                    self.fail(target, Some(FetchError::Unresolved), cx.now);
+                }
+            }
+            None => return Some(NotStored::HostUnknown),
+        }
+        None
+    }
+
     /// Why a stale record may be served without waiting for its origin, if its class permits that.
     pub fn excuse(&mut self, cx: &Context, ask: &Ask, record: &Record) -> Option<Excuse> {
+        let is_down = cx.outside.is_down();
         // Other responses may be stale only as long as their origin surely cannot be reached (RFC 9111 §4.2.4).
-        let Kind::Changing { .. } = ask.verdict.kind else { return None };
-        if self.0.is_empty() {
+        if !is_down && !matches!(ask.verdict.kind, Kind::Changing { .. }) {
             return None;
         }
-        let pause = self.0.get_mut(&origin(&ask.target))?;
+        if self.0.is_empty() && !is_down {
+            return None;
+        }
         let permitted =
             |reached| http::stale_permitted(record, &ask.headers, &ask.verdict, cx.date(), reached);
+        let pause = self.0.get_mut(&origin(&ask.target)).filter(|it| match it.why {
+            Why::Asked { .. } => true,
+            Why::Failed { .. } => !cx.outside.is_back_since(it.since),
+        });
+        let Some(pause) = pause else {
+            // Nobody has asked it since the uplink went down: somebody does, beside, and it is paused if that fails.
+            return (is_down && permitted(false)).then_some(Excuse::Unreachable(true));
+        };
         match &mut pause.why {
             Why::Asked { until } => {
                 (*until > cx.now && permitted(true)).then_some(Excuse::RetryAfter)

@@ -10,9 +10,9 @@ use crate::exchanges::exchange::{Exchange, State};
 use crate::fault::Fault;
 use crate::http::{Audience, Scheme, Target};
 use crate::input::{Entrance, ExchangeId, FetchError, Request};
-use crate::output::{ClientOutput, Dial, Output};
+use crate::output::{ClientOutput, Dial, Output, StoreOutput};
 use crate::request::{Ask, Asker, MANIFEST_CREDIT, PeerHops};
-use crate::{http, named};
+use crate::{dns, http, named};
 use ::http::uri::Authority;
 use ::http::{HeaderMap, HeaderValue, Method, Uri, Version, header};
 use std::net::SocketAddr;
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// Resolves the host's name first, if the decision depends on its addresses.
+    /// Looks up the host's name first, if the decision depends on its addresses.
     fn admit(&mut self, cx: &mut Context, id: ExchangeId) {
         let ask = &cx.exchanges[&id].ask;
         let matters = match ask.caller() {
@@ -90,8 +90,11 @@ impl Client {
             Caller::Explicit => ask.named.is_none() && !cx.config.access.private.is_empty(),
             Caller::ThisMachine | Caller::Tunnel | Caller::Peer | Caller::Gateway => false,
         };
-        if matters && cx.dns.of(&ask.target, cx.now).is_none() {
-            cx.dns.resolve(ask.target.host(), ask.client, id, &mut cx.out);
+        if ask.caller() == Caller::Intercepted && cx.dns.verified.loads() {
+            cx.out.push_back(Output::Store(StoreOutput::Lookup(dns::VERIFIED)));
+        }
+        let waiter = (ask.client, id);
+        if matters && cx.dns.look_up(&ask.target, waiter, &cx.outside, cx.now, &mut cx.out) {
             cx.exchanges.put_state(id, State::Resolving);
         } else {
             self.look(cx, id);

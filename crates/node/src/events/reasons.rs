@@ -47,6 +47,8 @@ wire::reasons! {
     pub enum FetchEnd {
         /// The host has no address.
         Unresolved = "unresolved",
+        /// The origin refused the connection.
+        Refused = "refused",
         /// The access rules forbid to dial the address.
         Forbidden = "forbidden",
         /// The origin refused the connection, or the network is unreachable.
@@ -83,6 +85,7 @@ impl From<FetchError> for FetchEnd {
         match error {
             FetchError::Unresolved => Self::Unresolved,
             FetchError::Forbidden(_) => Self::Forbidden,
+            FetchError::Refused => Self::Refused,
             FetchError::Unreachable => Self::Unreachable,
             FetchError::TimedOut => Self::TimedOut,
             FetchError::Malformed => Self::Malformed,

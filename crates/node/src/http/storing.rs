@@ -32,6 +32,8 @@ wire::reasons! {
         HeaderSize = "header-size",
         /// Host names another server.
         HostMismatch = "host-mismatch",
+        /// The resolver does not answer.
+        HostUnknown = "host-unknown",
         /// Neither GET nor HEAD.
         Method = "method",
         /// Client or origin forbid it.

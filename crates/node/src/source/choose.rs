@@ -164,7 +164,7 @@ impl Pursuit {
     fn is_direct(&self, cx: &Context) -> bool {
         let target = &self.quest.ask.target;
         let within = |address: IpAddr| cx.config.access.is_direct(address);
-        let known = cx.dns.get(target.host(), cx.now);
+        let known = cx.dns.addresses(target.host(), cx.now);
         let long: usize =
             self.quest.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 8).sum();
         target.address().is_some_and(within)

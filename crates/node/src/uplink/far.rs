@@ -217,7 +217,7 @@ impl Far {
     fn take_events(&mut self, now: Instant) {
         while let Some(event) = self.pair.poll_event(now) {
             match event {
-                Event::Up => {}
+                Event::Up | Event::Doubted => {}
                 // It was known before it became ours.
                 Event::Known(_) => self.pair.close(None),
                 Event::Down(_) => {
@@ -380,6 +380,7 @@ impl Far {
         | OriginInput::Head(fetch, ..)
         | OriginInput::Body(fetch, _)
         | OriginInput::Crossed(fetch, _)
+        | OriginInput::Silent(fetch)
         | OriginInput::End(fetch, _)) = &input;
         let Some(id) = self.by_fetch.get(fetch).copied() else { return };
         match input {
@@ -403,8 +404,8 @@ impl Far {
                 self.pair.report.content_out_bytes += bytes.len() as u64;
                 self.pair.sender.push(now, id, &bytes);
             }
-            // Origins have no far end, and the pair has no message for interim responses.
-            OriginInput::Crossed(..) | OriginInput::Interim(..) => {}
+            // Origins have no far end, and the pair has no message for interim responses or silence.
+            OriginInput::Crossed(..) | OriginInput::Interim(..) | OriginInput::Silent(_) => {}
             OriginInput::End(_, result) => {
                 self.pair.sender.finish(id, result);
                 self.ended(id, result.is_ok());

@@ -140,6 +140,8 @@ const CODES: [FetchError; 12] = [
 
 pub fn code_of(result: Result<(), FetchError>) -> u64 {
     let Err(error) = result else { return 0 };
+    // The codes are as old as the format, and do not tell these apart.
+    let error = if error == FetchError::Refused { FetchError::Unreachable } else { error };
     let is_same =
         |code: &FetchError| std::mem::discriminant(code) == std::mem::discriminant(&error);
     // An error that the far end cannot have: it counts as a response that broke off.

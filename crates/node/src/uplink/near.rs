@@ -359,6 +359,11 @@ impl Near {
                     self.pair.advance(now, &mut self.keys);
                 }
                 Event::Known(_) => self.pair.close(Some(Refused::NotPinned)),
+                Event::Doubted => {
+                    let waiting = self.flows.unanswered();
+                    let silent = waiting.map(|id| NearOutput::Origin(OriginInput::Silent(id)));
+                    self.outputs.extend(silent);
+                }
                 Event::Down(why) => {
                     self.outputs.push_back(NearOutput::Hangup);
                     self.break_off();
@@ -437,6 +442,7 @@ impl Near {
             result,
             Err(FetchError::Unresolved
                 | FetchError::Forbidden(_)
+                | FetchError::Refused
                 | FetchError::Unreachable
                 | FetchError::NoRoom)
         );

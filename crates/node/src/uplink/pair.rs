@@ -30,7 +30,9 @@ use wire::{Instant, PublicKey, varint};
 const QUIET_EXPECTING: Duration = Duration::from_secs(1);
 /// … and after this much while nothing is.
 const QUIET_IDLE: Duration = Duration::from_secs(15);
-/// The other end is silent if it does not answer a beat for this long.
+/// Nothing may come any more if a beat is not answered for this long …
+const DOUBT: Duration = Duration::from_secs(1);
+/// … and the other end is silent if it is not for this long.
 const ANSWER: Duration = Duration::from_secs(4);
 /// A handshake must be done by then.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -66,6 +68,8 @@ pub enum Event {
     Up,
     /// The other end has proven this key: [`Pair::trust`] or [`Pair::close`].
     Known(PublicKey),
+    /// The other end says nothing for so long that it may be out of reach.
+    Doubted,
     /// The connection must end: all flows are broken off. Why, if the other end said so.
     Down(Option<Refused>),
     /// A message of the engine's: `Open`, `Dial`, `Head`, `Cancel`.
@@ -423,6 +427,7 @@ impl Pair {
         link.beats = link.beats.wrapping_add(1);
         let nonce = link.beats;
         link.beat = Some((nonce, now));
+        link.doubts = true;
         link.say(Message::Beat { nonce, first, disk, network });
     }
 
@@ -518,7 +523,7 @@ impl Pair {
             return Some(link.since + HANDSHAKE);
         }
         let life = match link.beat {
-            Some((_, sent)) => sent.max(link.heard) + ANSWER,
+            Some((_, sent)) => sent.max(link.heard) + if link.doubts { DOUBT } else { ANSWER },
             None => link.heard + if expects { QUIET_EXPECTING } else { QUIET_IDLE },
         };
         self.sender.poll_timeout().into_iter().chain([life]).min()
@@ -542,6 +547,10 @@ impl Pair {
         }
         match link.beat {
             Some((_, sent)) if due(sent.max(link.heard) + ANSWER) => self.close(None),
+            Some((_, sent)) if link.doubts && due(sent.max(link.heard) + DOUBT) => {
+                link.doubts = false;
+                self.events.push_back(Event::Doubted);
+            }
             Some(_) => {}
             None if due(link.heard + if expects { QUIET_EXPECTING } else { QUIET_IDLE }) => {
                 self.beat(now);

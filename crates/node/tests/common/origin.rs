@@ -309,6 +309,11 @@ impl Origin {
         begins.then_some((live.page.pause, Event::Piece))
     }
 
+    /// What a node has asked for and did not get whole.
+    pub fn pending(&self, node: usize) -> Vec<FetchId> {
+        self.live.keys().filter(|(by, _)| *by == node).map(|(_, id)| *id).collect()
+    }
+
     /// Breaks off a response; whether it was under way.
     pub fn cancel(&mut self, id: Asker) -> bool {
         self.live.remove(&id).is_some()

@@ -30,6 +30,9 @@ pub fn summary(output: &Output) -> String {
             format!("relay {} {}", exchange(*id), fetch(it))
         }
         Output::Name(host, client) => format!("resolve {host} for {client}"),
+        Output::Probe(to, client, who) => {
+            format!("probe {} for {client} {}", dial(to), caller(*who))
+        }
         Output::Store(StoreOutput::Lookup(key)) => format!("lookup {key}"),
         Output::Store(StoreOutput::ReadSegment(record, number)) => {
             format!("read segment {record} {number}")

@@ -28,6 +28,7 @@ mod leaving;
 mod merging;
 mod mirror;
 mod never_stored;
+mod outage;
 mod ranges;
 mod restart;
 mod revalidation;

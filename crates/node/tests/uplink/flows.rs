@@ -176,4 +176,9 @@ fn a_far_end_that_falls_silent_is_noticed_within_five_seconds() {
     assert_eq!(net.answers[&begun].end, Some(Err(FetchError::Truncated)), "the node resumes it");
     assert_eq!(net.past, [FetchId(asked)], "what has no answer yet is asked elsewhere");
     assert!(!net.near.is_up());
+    // Before that it is said of the one that waits for its head, once.
+    let [(at, id)] = net.silent[..] else { panic!("{:?}", net.silent) };
+    assert_eq!(id, FetchId(asked));
+    let after = at.since(cut);
+    assert!(Duration::from_secs(2) <= after && after <= Duration::from_millis(2100), "{after:?}");
 }

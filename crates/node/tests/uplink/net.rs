@@ -125,6 +125,8 @@ pub struct Net {
     responses: BTreeMap<FetchId, Response>,
     pub answers: BTreeMap<u64, Answer>,
     pub past: Vec<FetchId>,
+    /// Requests that were said to be silent, and when.
+    pub silent: Vec<(Instant, FetchId)>,
     pub notices: Vec<String>,
     /// Bytes that crossed: down, up.
     pub crossed: (u64, u64),
@@ -194,6 +196,7 @@ impl Net {
             responses: BTreeMap::new(),
             answers: BTreeMap::new(),
             past: Vec::new(),
+            silent: Vec::new(),
             notices: Vec::new(),
             crossed: (0, 0),
             grant: u64::MAX / 2,
@@ -592,6 +595,7 @@ impl Net {
                 answer.referred += crossed.reference;
                 answer.differed += crossed.difference;
             }
+            OriginInput::Silent(id) => self.silent.push((now, id)),
             OriginInput::End(id, result) => {
                 let answer = self.answers.entry(id.0).or_default();
                 assert_eq!(answer.end, None, "it ends once");

@@ -284,7 +284,9 @@ impl AgainstNear {
                 assert!(answer.status.is_some(), "content after a head");
                 answer.body.extend_from_slice(&bytes);
             }
-            NearOutput::Origin(OriginInput::Crossed(..) | OriginInput::Interim(..)) => {}
+            NearOutput::Origin(
+                OriginInput::Crossed(..) | OriginInput::Interim(..) | OriginInput::Silent(_),
+            ) => {}
             NearOutput::Origin(OriginInput::End(id, result)) => self.ended(id.0, result),
             NearOutput::Past(id, ..) => self.past.push(id.0),
             NearOutput::Notice(text) => self.notices.push(text),

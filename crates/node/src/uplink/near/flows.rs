@@ -5,6 +5,7 @@
 use super::Request;
 use super::tcp::TcpFlow;
 use crate::driver::shares::Shares;
+use crate::input::FetchId;
 use crate::uplink::{FLOWS_MAX, FlowId};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -59,6 +60,14 @@ impl Flows {
 
     pub fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
         self.all.get_mut(&id).map(|(_, flow)| flow)
+    }
+
+    /// The requests that have no head yet, from the oldest on.
+    pub fn unanswered(&self) -> impl Iterator<Item = FetchId> {
+        self.all.iter().filter_map(|(id, (_, flow))| match (id, flow) {
+            (FlowId::Fetch(id), Flow::Fetch(it)) if it.fetch.is_some() => Some(*id),
+            _ => None,
+        })
     }
 
     pub fn has(&self, id: FlowId) -> bool {

@@ -19,6 +19,8 @@ pub struct Link {
     pub heard: Instant,
     /// The beat that is not answered, and when it was sent.
     pub beat: Option<(u32, Instant)>,
+    /// It is still to be told that this beat is not answered for a while.
+    pub doubts: bool,
     pub beats: u32,
     /// The newest beat of the other end's that is to be answered.
     pub beaten: Option<u32>,
@@ -58,6 +60,7 @@ impl Link {
             since: now,
             heard: now,
             beat: None,
+            doubts: false,
             beats: 0,
             beaten: None,
             is_paused: false,

@@ -14,8 +14,8 @@ pub use crate::common::{
 
 use crate::common::{Answer, OriginEvent, Trace, Turn, check_memory};
 use node::{
-    Access, ClientInput, ClientOutput, Config, ExchangeId, FetchId, Input, Node, OPEN_KEY,
-    OriginOutput, Output, Report, Request, Settings, StoreInput,
+    Access, ClientInput, ClientOutput, Config, ExchangeId, FetchId, Input, Looked, Node, OPEN_KEY,
+    OriginInput, OriginOutput, Output, Report, Request, Settings, StoreInput,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -38,6 +38,12 @@ pub struct Net {
     pub disk: Shelf,
     /// Addresses by name; a name that is not here has none.
     pub names: BTreeMap<String, Vec<IpAddr>>,
+    /// Lookups end without an answer.
+    pub resolver_is_silent: bool,
+    /// What the operator was told.
+    pub notices: Vec<String>,
+    /// How often an origin was dialled to see whether that is possible.
+    pub probes: usize,
     /// Tunnels that were asked for.
     pub tunnels: Vec<node::Dial>,
     /// Requests whose clients' connections were joined with their origins'.
@@ -67,6 +73,9 @@ impl Net {
             origin: Origin::default(),
             disk,
             names: BTreeMap::new(),
+            resolver_is_silent: false,
+            notices: Vec::new(),
+            probes: 0,
             tunnels: Vec::new(),
             relays: Vec::new(),
             trace: Trace::default(),
@@ -92,6 +101,13 @@ impl Net {
         let mut did = std::mem::take(&mut self.watched);
         did.retain(|event| !matches!(event, node::Event::Timer { .. }));
         did
+    }
+
+    /// The driver says that nothing has come yet of what is asked for.
+    pub fn say_silent(&mut self) {
+        for id in self.origin.pending(0) {
+            self.feed(Input::Origin(OriginInput::Silent(id)));
+        }
     }
 
     /// The daemon ends and begins again on the same disk.
@@ -170,6 +186,10 @@ impl Net {
 
     pub fn report(&self) -> Report {
         self.node.report()
+    }
+
+    pub fn now(&self) -> Instant {
+        self.now
     }
 
     pub fn date(&self) -> Date {
@@ -308,11 +328,21 @@ impl Net {
                     self.after(wait, Event::Disk(answer));
                 }
             }
+            Output::Name(host, _) if self.resolver_is_silent => {
+                let input = Input::Name(host, Looked::Unanswered);
+                self.after(Duration::from_secs(2), Event::Input(input));
+            }
             Output::Name(host, _) => {
                 let addresses = self.names.get(&host).cloned().unwrap_or_default();
-                self.after(Duration::ZERO, Event::Input(Input::Name(host, Some(addresses))));
+                let input = Input::Name(host, Looked::Addresses(addresses));
+                self.after(Duration::ZERO, Event::Input(input));
             }
-            Output::Notice(_) => {}
+            Output::Probe(..) => {
+                self.probes += 1;
+                let reached = self.origin.down.is_none();
+                self.after(Duration::from_millis(10), Event::Input(Input::Probed(reached)));
+            }
+            Output::Notice(line) => self.notices.push(line),
             Output::Link(_) | Output::Datagram(..) | Output::Broadcast(_) => {
                 panic!("it is in no mesh: {output:?}")
             }

@@ -10,8 +10,8 @@ use crate::common::{Answer, End, OriginEvent, Turn, check, check_memory};
 use bytes::Bytes;
 use http::HeaderMap;
 use node::{
-    ClientOutput, ExchangeId, FetchError, FetchId, Input, LinkInput, OriginInput, OriginOutput,
-    Output,
+    ClientOutput, ExchangeId, FetchError, FetchId, Input, LinkInput, Looked, OriginInput,
+    OriginOutput, Output,
 };
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,6 +21,8 @@ use wire::Instant;
 const EVENTS_MAX: u64 = 5_000_000;
 /// A driver gives up an origin that sends nothing for this long.
 const ORIGIN_TIMEOUT: Duration = Duration::from_secs(20);
+/// A node sees within this time that origins can be reached again.
+const SEEN_AFTER: Duration = Duration::from_secs(6);
 /// A response that was fresh when it was sent may arrive this many seconds late.
 const LATE: u64 = 2;
 /// How often it is looked whether the way to the origin is there again.
@@ -52,6 +54,9 @@ impl Mesh {
     /// Lets the next thing happen, if there is one in time.
     pub(super) fn step(&mut self, until: Instant) -> bool {
         assert!(self.events < EVENTS_MAX, "it goes round in circles");
+        if self.origin.down.is_some() {
+            self.down_until = Some(self.now);
+        }
         let next = self.queue.first_key_value().map(|(at, _)| *at);
         let timers = self.machines.iter().enumerate();
         let timer = timers.filter_map(|(node, it)| Some((it.poll_timeout()?, node))).min();
@@ -178,7 +183,11 @@ impl Mesh {
             }
             Output::Name(host, _) => {
                 let addresses = self.names.get(&host).cloned().unwrap_or_default();
-                let input = Box::new(Input::Name(host, Some(addresses)));
+                let input = Box::new(Input::Name(host, Looked::Addresses(addresses)));
+                self.after(self.links.latency, Some(node), What::Input(input));
+            }
+            Output::Probe(..) => {
+                let input = Box::new(Input::Probed(self.origin.down.is_none()));
                 self.after(self.links.latency, Some(node), What::Input(input));
             }
             Output::Datagram(to, bytes) => self.send_datagram(node, to, bytes),
@@ -286,6 +295,9 @@ impl Mesh {
         // What is stale may stand in for an origin that was asked, and cannot be reached.
         let caches = text(headers, "cache-status");
         let excused = caches.contains("fwd=stale") && !caches.contains("; hit");
+        // Nor is one asked that cannot be reached, until it is seen that it can.
+        let was_down = self.down_until.is_some_and(|at| self.now - at <= SEEN_AFTER);
+        let excused = excused || (was_down && caches.contains("detail=unreachable"));
         let age = (self.now - *said).as_secs();
         check(excused || age <= fresh + more.max(stale) + LATE, || {
             format!("{age} seconds old for client {id}: {headers:?}")

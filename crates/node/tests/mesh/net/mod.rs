@@ -58,6 +58,8 @@ pub struct Times {
 /// The world.
 pub struct Mesh {
     pub origin: Origin,
+    /// When the origin could last not be reached.
+    down_until: Option<Instant>,
     pub links: Links,
     /// Who hears what others send.
     pub air: Air,
@@ -130,6 +132,7 @@ impl Mesh {
         }
         Self {
             origin: Origin::default(),
+            down_until: None,
             air: Air::default(),
             links: Links::new(ground, plan.latency, plan.rate),
             names: BTreeMap::new(),
