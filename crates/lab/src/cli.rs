@@ -228,7 +228,7 @@ pub enum Analyze {
 /// `hearsay-lab analyze overhear`.
 #[derive(Debug, Args)]
 pub struct AnalyzeOverhear {
-    /// Captures (pcap or pcapng; Ethernet, 802.11, radiotap), each a separate observer; - is standard input
+    /// Captures (pcap or pcapng, packed by gzip or not), each a separate observer; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Memory of an observer, in bytes
@@ -252,8 +252,8 @@ pub struct AnalyzeOverhear {
 #[derive(Debug, Args)]
 pub struct AnalyzeRedundancy {
     /// Versions of a file, the oldest first; of a folder, all files are joined in the order of their paths; of a
-    /// capture (pcap or pcapng), its TCP streams. If there are several, the first one only fills the stores, and the
-    /// others are counted
+    /// capture (pcap or pcapng, packed by gzip or not), its TCP streams. If there are several, the first one only fills
+    /// the stores, and the others are counted
     #[arg(required = true, value_name = "FILE")]
     pub inputs: Vec<PathBuf>,
     /// The least average length of chunks, in bytes: a power of two from 32 to 8192

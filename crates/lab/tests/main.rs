@@ -10,6 +10,7 @@ mod far;
 mod gateway;
 #[path = "../../daemon/tests/guide/mod.rs"]
 mod guide;
+mod kinds;
 mod lab;
 mod ordinary_user;
 mod papers;

@@ -7,10 +7,11 @@
 mod observed;
 mod observer;
 pub mod redundancy;
+mod refused;
+mod source;
 mod words;
 
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -70,11 +71,8 @@ fn write(args: &AnalyzeOverhear, page: &Page) -> Result<(), Failure> {
 fn observe(path: &Path, mut observer: Observer, progress: &Progress) -> Observed {
     let name = path.display().to_string();
     let mut reading = Reading::default();
-    let end = match open(path) {
-        Ok((file, length)) => {
-            let bar = progress.bytes(name.clone(), length);
-            reading.read(file, &mut observer, |bytes| bar.inc(bytes))
-        }
+    let end = match source::open(path, progress) {
+        Ok(capture) => reading.read(capture, &mut observer),
         Err(error) => Err(error.to_string()),
     };
     let began = Instant::now();
@@ -84,17 +82,6 @@ fn observe(path: &Path, mut observer: Observer, progress: &Progress) -> Observed
     observed.error = end.err().map(|why| format!("{name}: {why}"));
     observed.file = name;
     observed
-}
-
-/// The file or standard input, and its length if that is known.
-fn open(path: &Path) -> io::Result<(Box<dyn Read>, Option<u64>)> {
-    if path == Path::new("-") {
-        return Ok((Box::new(io::stdin()), None));
-    }
-    let file = File::open(path)?;
-    let about = file.metadata()?;
-    let length = about.is_file().then_some(about.len());
-    Ok((Box::new(file), length))
 }
 
 /// Progress in reading a file.
@@ -107,22 +94,16 @@ struct Reading {
 
 impl Reading {
     /// Reads to the end, or to the first error, which it returns.
-    fn read(
-        &mut self,
-        mut file: impl Read,
-        observer: &mut Observer,
-        progress: impl Fn(u64),
-    ) -> Result<(), String> {
+    fn read(&mut self, mut capture: impl Read, observer: &mut Observer) -> Result<(), String> {
         let (mut feeder, mut piece) = (Feeder::default(), vec![0; PIECE]);
         loop {
-            let length = match file.read(&mut piece) {
+            let length = match capture.read(&mut piece) {
                 Ok(0) => break,
                 Ok(length) => length,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(format!("at byte {}: {error}", self.bytes)),
             };
             self.bytes += length as u64;
-            progress(length as u64);
             let began = Instant::now();
             let taken = take(&mut feeder, &piece[..length], observer);
             self.processing += began.elapsed();

@@ -1,10 +1,11 @@
 //! One captured frame, and the TCP segments in it.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used)]
 
+use super::cooked::Payload;
 use super::ethernet::{self, Packet};
 use super::ieee80211::{self, Body, Header, Msdus};
 use super::radiotap::{self, Received};
-use super::{Refusal, Segment, ip, pcap};
+use super::{Refusal, Segment, cooked, ip, pcap};
 
 /// Length of the checksum after an 802.11 frame.
 const FCS_LEN: usize = 4;
@@ -62,9 +63,24 @@ impl<'a> Heard<'a> {
             pcap::LINKTYPE_ETHERNET => Left::One(ethernet::frame(frame.bytes)),
             pcap::LINKTYPE_IEEE802_11 => heard.ieee80211(frame.bytes),
             pcap::LINKTYPE_IEEE802_11_RADIOTAP => heard.radiotap(frame.bytes, cut),
+            pcap::LINKTYPE_LINUX_SLL => heard.cooked(cooked::sll(frame.bytes), cut),
+            pcap::LINKTYPE_LINUX_SLL2 => heard.cooked(cooked::sll2(frame.bytes), cut),
+            pcap::LINKTYPE_NULL => Left::One(cooked::null(frame.bytes)),
+            pcap::LINKTYPE_LOOP => Left::One(cooked::loopback(frame.bytes)),
+            link_type if pcap::LINKTYPES_RAW.contains(&link_type) => {
+                Left::One(cooked::raw(frame.bytes))
+            }
             _ => Left::One(Err(Refusal::LinkType)),
         };
         heard
+    }
+
+    fn cooked(&mut self, payload: Result<Payload<'a>, Refusal>, cut: usize) -> Left<'a> {
+        match payload {
+            Ok(Payload::Packet(packet)) => Left::One(Ok(packet)),
+            Ok(Payload::Radiotap(frame)) => self.radiotap(frame, cut),
+            Err(refusal) => Left::One(Err(refusal)),
+        }
     }
 
     fn radiotap(&mut self, bytes: &'a [u8], cut: usize) -> Left<'a> {

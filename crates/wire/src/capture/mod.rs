@@ -7,6 +7,7 @@
 //! verify checksums (the names of chunks are hashes, which detect errors better). *Where to start:*
 //! `heard.rs`.
 
+mod cooked;
 mod ethernet;
 mod heard;
 pub mod ieee80211;

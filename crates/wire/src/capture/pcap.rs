@@ -17,6 +17,23 @@ pub const LINKTYPE_IEEE802_11: u32 = 105;
 /// The link type of frames with a radiotap header.
 pub const LINKTYPE_IEEE802_11_RADIOTAP: u32 = 127;
 
+/// The link type of packets with an address family before them, in the capturing machine's byte order: BSD's loopback
+/// and tunnels.
+pub const LINKTYPE_NULL: u32 = 0;
+
+/// The same in network byte order: OpenBSD's loopback.
+pub const LINKTYPE_LOOP: u32 = 108;
+
+/// The link types of IP packets without a header before them: tunnels. Files with 12 and 14, the numbers of two BSDs, exist
+/// too; 228 and 229 are IPv4 and IPv6 alone.
+pub const LINKTYPES_RAW: [u32; 5] = [101, 228, 229, 12, 14];
+
+/// The link type of Linux's cooked frames, of several interfaces or of one without a common header.
+pub const LINKTYPE_LINUX_SLL: u32 = 113;
+
+/// The same, newer: `tcpdump -i any`.
+pub const LINKTYPE_LINUX_SLL2: u32 = 276;
+
 /// Magic number of a file with times in nanoseconds. It also shows the file's byte order.
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 

@@ -1,5 +1,6 @@
 //! Captured frames, layer by layer, with bytes as the standards define them.
 
+mod cooked;
 mod files;
 mod ieee80211;
 mod network;

@@ -11,7 +11,7 @@ use wire::capture::{Frame, pcap};
 use crate::common::checks;
 use crate::common::frames::{
     AGGREGATE, FROM_DS, HT_CONTROL, IPV4, IPV6, MESH_CONTROL, QOS_DATA, TO_DS, aggregate, data,
-    ethernet, ipv4, ipv6, llc, mesh_control, radiotap, tcp, whole_length,
+    ethernet, ipv4, ipv6, llc, mesh_control, pppoe, radiotap, sll, sll2, tcp, whole_length,
 };
 
 /// A frame of several layers, and the number of its link type as in [`checks::frame`]. Each yields
@@ -22,7 +22,7 @@ fn valid() -> impl Strategy<Value = (u8, Vec<u8>)> {
         let tcp = tcp(seq, &payload);
         if v6 { (IPV6, ipv6(6, &tcp)) } else { (IPV4, ipv4(6, &tcp)) }
     });
-    (packet, 0..6_u8, 0..3_u8).prop_map(|((kind, packet), shape, addresses)| {
+    (packet, 0..11_u8, 0..3_u8).prop_map(|((kind, packet), shape, addresses)| {
         let body = llc(kind, &packet);
         let mesh = [mesh_control(addresses), body.clone()].concat();
         let packets = if addresses == 0 {
@@ -41,6 +41,11 @@ fn valid() -> impl Strategy<Value = (u8, Vec<u8>)> {
                 let frame = [data(0x08, 0, 0, &body), vec![1, 2, 3, 4]].concat();
                 (2, radiotap(&present, &fields, &frame))
             }
+            5 => (3, sll(1, kind, &packet)),
+            6 => (4, sll2(1, kind, &packet)),
+            7 => (5, [&if kind == IPV4 { 2_u32 } else { 30 }.to_le_bytes(), &packet[..]].concat()),
+            8 => (7 + addresses, packet),
+            9 => (0, pppoe(if kind == IPV4 { 0x21 } else { 0x57 }, &packet)),
             _ => {
                 let flags = if addresses == 0 { TO_DS } else { TO_DS | FROM_DS };
                 let qos = if addresses == 0 { AGGREGATE } else { AGGREGATE | MESH_CONTROL };
@@ -89,7 +94,7 @@ proptest! {
 
     #[test]
     fn parts_of_valid_frames_agree((link_type, bytes) in valid()) {
-        let link_type = [pcap::LINKTYPE_ETHERNET, 105, 127][usize::from(link_type)];
+        let link_type = checks::LINK_TYPES[usize::from(link_type)];
         let frame = Frame { link_type, bytes: &bytes, length: bytes.len() };
         let heard = checks::hear(frame);
         prop_assert!(heard.iter().any(Result::is_ok), "{:?}", heard);

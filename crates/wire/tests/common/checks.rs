@@ -3,8 +3,21 @@
 use wire::capture::records::{Cause, Decoder, Feeder, Record, RecordsError};
 use wire::capture::{Frame, Heard, Refusal, Segment, pcap};
 
-const LINK_TYPES: [u32; 3] =
-    [pcap::LINKTYPE_ETHERNET, pcap::LINKTYPE_IEEE802_11, pcap::LINKTYPE_IEEE802_11_RADIOTAP];
+/// The link types that are read.
+pub const LINK_TYPES: [u32; 12] = [
+    pcap::LINKTYPE_ETHERNET,
+    pcap::LINKTYPE_IEEE802_11,
+    pcap::LINKTYPE_IEEE802_11_RADIOTAP,
+    pcap::LINKTYPE_LINUX_SLL,
+    pcap::LINKTYPE_LINUX_SLL2,
+    pcap::LINKTYPE_NULL,
+    pcap::LINKTYPE_LOOP,
+    pcap::LINKTYPES_RAW[0],
+    pcap::LINKTYPES_RAW[1],
+    pcap::LINKTYPES_RAW[2],
+    pcap::LINKTYPES_RAW[3],
+    pcap::LINKTYPES_RAW[4],
+];
 
 /// A frame. The first byte chooses its link type, the second is the number of bytes that were not
 /// captured. Returns whether it yields a segment.
@@ -13,7 +26,7 @@ pub fn frame(bytes: &[u8]) -> bool {
     let link_type = LINK_TYPES[usize::from(*link_type) % LINK_TYPES.len()];
     let whole = Frame { link_type, bytes, length: bytes.len() };
     let segments = hear(Frame { length: bytes.len() + usize::from(*cut), ..whole });
-    if link_type == pcap::LINKTYPE_ETHERNET {
+    if ![pcap::LINKTYPE_IEEE802_11, pcap::LINKTYPE_IEEE802_11_RADIOTAP].contains(&link_type) {
         cuts_agree(whole, &hear(whole));
     }
     segments.iter().any(Result::is_ok)

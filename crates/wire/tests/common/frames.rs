@@ -69,6 +69,31 @@ pub fn ethernet(tags: &[u16], kind: u16, packet: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A frame of a PPPoE session (RFC 2516, 4), with PPP's number of a protocol.
+pub fn pppoe(protocol: u16, packet: &[u8]) -> Vec<u8> {
+    let length = 2 + packet.len() as u16;
+    let session = [&[0x11, 0, 0, 7], &length.to_be_bytes()[..], &protocol.to_be_bytes(), packet];
+    ethernet(&[], 0x8864, &session.concat())
+}
+
+/// Linux's cooked header, of a hardware type, with an address of six bytes.
+pub fn sll(hardware: u16, kind: u16, packet: &[u8]) -> Vec<u8> {
+    let [h0, h1] = hardware.to_be_bytes();
+    let mut bytes = vec![0, 0, h0, h1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0];
+    bytes.extend(kind.to_be_bytes());
+    bytes.extend(packet);
+    bytes
+}
+
+/// The newer one, of interface 3.
+pub fn sll2(hardware: u16, kind: u16, packet: &[u8]) -> Vec<u8> {
+    let [h0, h1] = hardware.to_be_bytes();
+    let mut bytes = kind.to_be_bytes().to_vec();
+    bytes.extend([0, 0, 0, 0, 0, 3, h0, h1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0]);
+    bytes.extend(packet);
+    bytes
+}
+
 /// LLC and SNAP (RFC 1042).
 pub fn llc(kind: u16, packet: &[u8]) -> Vec<u8> {
     [&[0xaa, 0xaa, 3, 0, 0, 0][..], &kind.to_be_bytes(), packet].concat()

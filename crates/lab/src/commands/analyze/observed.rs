@@ -1,10 +1,11 @@
 //! The JSON of what observers overheard; `docs/lab.md` documents each field.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Serialize;
 use wire::ChunkId;
+
+use super::refused::Refused;
 
 /// Name of the schema of [`Page`] with its provenance.
 pub const SCHEMA: &str = "hearsay/overheard/1";
@@ -30,7 +31,7 @@ pub struct Observed {
     /// Why it could not be read to its end; the other fields count what was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Bytes read from the file.
+    /// Bytes of the capture that were read.
     pub capture_bytes: u64,
     /// Number of captured frames.
     pub frames: u64,
@@ -39,7 +40,7 @@ pub struct Observed {
     /// Seconds from there to the latest frame.
     pub seconds: f64,
     /// Packets without a TCP segment, by reason.
-    pub refused: BTreeMap<&'static str, u64>,
+    pub refused: Refused,
     /// Number of TCP segments.
     pub segments: u64,
     /// Flows with payload; each direction of a connection is a flow.

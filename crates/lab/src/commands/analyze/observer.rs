@@ -4,10 +4,11 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use node::overhear::{Options, Output, Overhear};
 use wire::Instant;
+use wire::capture::Heard;
 use wire::capture::records::Record;
-use wire::capture::{Heard, Refusal};
 
 use super::observed::{HalfHeard, Observed};
+use super::refused::Refused;
 
 /// Later than any event.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
@@ -21,7 +22,7 @@ pub struct Observer {
     times: Option<(Instant, Instant)>,
     frames: u64,
     /// Packets without a TCP segment, by reason.
-    refused: [u64; Refusal::ALL.len()],
+    refused: Refused,
     /// Chunks whose head was heard, and their bytes.
     named: u64,
     named_bytes: u64,
@@ -35,7 +36,7 @@ impl Observer {
             now: Instant::ZERO,
             times: None,
             frames: 0,
-            refused: [0; Refusal::ALL.len()],
+            refused: Refused::default(),
             named: 0,
             named_bytes: 0,
         }
@@ -57,7 +58,7 @@ impl Observer {
                     self.engine.handle_segment(self.now, &segment);
                     self.drain();
                 }
-                Err(refusal) => self.refused[refusal as usize] += 1,
+                Err(refusal) => self.refused.add(refusal, record.frame.link_type),
             }
         }
     }
@@ -80,12 +81,11 @@ impl Observer {
         let half_heard = self.half_heard();
         let it = self.engine.counters();
         let (first, last) = self.times.unwrap_or_default();
-        let refused = Refusal::ALL.into_iter().zip(self.refused);
         Observed {
             frames: self.frames,
             began_unix_s: first.as_nanos() as f64 / 1e9,
             seconds: (last - first).as_secs_f64(),
-            refused: refused.filter(|(_, n)| *n > 0).map(|(why, n)| (why.name(), n)).collect(),
+            refused: self.refused,
             segments: it.segments,
             flows: it.flows,
             payload_bytes: it.payload_bytes,

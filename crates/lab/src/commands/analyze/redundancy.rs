@@ -52,7 +52,6 @@ fn read(
 ) -> Result<Input, Failure> {
     let name = path.display().to_string();
     let files = input::files(path)?;
-    let bar = progress.bytes(name.clone(), Some(files.iter().map(|it| it.bytes).sum()));
     let full = |full: Full| {
         let (memory, needed) = (args.memory, full.needed.next_power_of_two());
         let coarser = (args.smallest * 4).min(8192);
@@ -64,23 +63,18 @@ fn read(
             "{name}: the tables of names need more than {memory} bytes: give --memory {needed}{or}"
         ))
     };
-    let progress = |bytes: usize| bar.inc(bytes as u64);
-    let (counts, error) = match input::is_capture(&files)? {
-        true => {
-            let (counts, error) = capture::read(&files, analysis, progress, full)?;
-            (Some(counts), error.map(|error| format!("{name}: {error}")))
-        }
-        false => {
-            let mut stream = analysis.stream();
-            input::read(&files, |piece| {
-                progress(piece.len());
-                analysis.feed(&mut stream, piece).map_err(full)
-            })?;
-            analysis.finish(stream).map_err(full)?;
-            (None, None)
-        }
-    };
-    Ok(Input::new(name, counts, error))
+    if input::is_capture(&files)? {
+        let (captured, error) = capture::read(path, analysis, progress, full)?;
+        return Ok(Input::new(name, Some(captured), error));
+    }
+    let bar = progress.bytes(name.clone(), Some(files.iter().map(|it| it.bytes).sum()));
+    let mut stream = analysis.stream();
+    input::read(&files, |piece| {
+        bar.inc(piece.len() as u64);
+        analysis.feed(&mut stream, piece).map_err(full)
+    })?;
+    analysis.finish(stream).map_err(full)?;
+    Ok(Input::new(name, None, None))
 }
 
 fn write(args: &AnalyzeRedundancy, findings: &Findings) -> Result<(), Failure> {

@@ -69,11 +69,9 @@ fn captured(it: &Observed) -> String {
 }
 
 fn refused(it: &Observed) -> String {
-    let total: u64 = it.refused.values().sum();
-    let parts: Vec<_> = it.refused.iter().map(|(why, n)| format!("{why} {n}")).collect();
-    match total {
+    match it.refused.total() {
         0 => "0 packets".to_owned(),
-        _ => format!("{}: {}", count(total, "packet"), parts.join(", ")),
+        total => format!("{}: {}", count(total, "packet"), it.refused.words()),
     }
 }
 

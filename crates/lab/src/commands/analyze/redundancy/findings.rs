@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::redundancy::{Counts, Disk, Kind, Scheme, Shedding, StreamCounts, improvement};
+use super::super::refused::Refused;
+use super::capture::Captured;
+use crate::redundancy::{Counts, Disk, Kind, Scheme, Shedding, improvement};
 
 /// Name of the schema of [`Findings`] with its provenance.
 pub const SCHEMA: &str = "hearsay/redundancy/1";
@@ -34,22 +36,40 @@ pub struct Input {
     pub file: String,
     /// Its bytes of content; of a capture, those of its streams.
     pub bytes: u64,
-    /// TCP streams, if it is a capture.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub streams: Option<u64>,
-    /// Bytes in gaps of these streams, which were not captured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub missing_bytes: Option<u64>,
-    /// Why the capture could not be read to its end.
+    /// What only a capture has.
+    #[serde(flatten)]
+    pub capture: Option<Capture>,
+    /// Why the capture could not be read, or not to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
+/// What became of a capture's frames.
+#[derive(Clone, Debug, Serialize)]
+pub struct Capture {
+    /// Captured frames.
+    pub frames: u64,
+    /// Packets without a TCP segment, by reason.
+    pub refused: Refused,
+    /// TCP segments.
+    pub segments: u64,
+    /// TCP streams.
+    pub streams: u64,
+    /// Bytes in gaps of these streams, which were not captured.
+    pub missing_bytes: u64,
+}
+
 impl Input {
     /// An input whose bytes are not known yet.
-    pub fn new(file: String, counts: Option<StreamCounts>, error: Option<String>) -> Self {
-        let streams = counts.map(|it| it.streams);
-        Self { file, bytes: 0, streams, missing_bytes: counts.map(|it| it.missing_bytes), error }
+    pub fn new(file: String, captured: Option<Captured>, error: Option<String>) -> Self {
+        let capture = captured.map(|it| Capture {
+            frames: it.frames,
+            refused: it.refused,
+            segments: it.segments,
+            streams: it.streams.streams,
+            missing_bytes: it.streams.missing_bytes,
+        });
+        Self { file, bytes: 0, capture, error }
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use wire::capture::records::Decoder;
 
+use super::super::source;
 use crate::failure::Failure;
 
 /// Bytes read at a time.
@@ -74,18 +75,20 @@ pub fn read(
     Ok(())
 }
 
-/// Whether an input is one file that begins as captures do.
+/// Whether an input is one file that begins as captures do, packed by gzip or not.
 pub fn is_capture(files: &[Input]) -> Result<bool, Failure> {
     let [Input { path, .. }] = files else { return Ok(false) };
     // What is not a file cannot be read twice.
     if !path.is_file() {
         return Ok(false);
     }
-    let mut beginning = Vec::new();
     let file = File::open(path).map_err(refuse(path))?;
-    file.take(MAGIC as u64).read_to_end(&mut beginning).map_err(refuse(path))?;
+    let mut beginning = Vec::new();
+    let unpacked = source::unpacked(Box::new(file)).map_err(refuse(path))?;
+    // What gzip has not packed, though it begins so, is content like any other.
+    let is_read = unpacked.take(MAGIC as u64).read_to_end(&mut beginning).is_ok();
     let is_known = || Decoder::new().take(&mut &beginning[..]).is_ok();
-    Ok(beginning.len() == MAGIC && is_known())
+    Ok(is_read && beginning.len() == MAGIC && is_known())
 }
 
 fn refuse(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::findings::{Effective, Findings, Input};
+use super::findings::{Capture, Effective, Findings, Input};
 use crate::redundancy::length;
 
 const WHAT_IT_IS: &str = "\
@@ -18,23 +18,36 @@ pub fn page(findings: &Findings) -> String {
     if !findings.warmed_by.is_empty() {
         let _ = write!(page, ", where {} had crossed before", files(&findings.warmed_by));
     }
-    page + "\n\n"
-        + &savings(findings)
-        + WHAT_IT_IS
-        + "\n"
-        + &levels(findings)
-        + &effective(findings)
+    page += "\n";
+    for it in findings.warmed_by.iter().chain(&findings.counted) {
+        page += &refused(it);
+    }
+    if bytes(&findings.counted) == 0 {
+        return page;
+    }
+    page + "\n" + &savings(findings) + WHAT_IT_IS + "\n" + &levels(findings) + &effective(findings)
 }
 
 fn files(inputs: &[Input]) -> String {
-    let name = |it: &Input| match (it.streams, it.missing_bytes) {
-        (Some(streams), Some(missing)) => {
-            format!("{} ({streams} TCP streams, {missing} bytes missing in them)", it.file)
+    let name = |it: &Input| match &it.capture {
+        Some(Capture { streams, missing_bytes, .. }) => {
+            format!("{} ({streams} TCP streams, {missing_bytes} bytes missing in them)", it.file)
         }
-        _ => it.file.clone(),
+        None => it.file.clone(),
     };
     let names: Vec<_> = inputs.iter().map(name).collect();
     names.join(", ")
+}
+
+/// A line on what a capture holds besides TCP, if anything.
+fn refused(input: &Input) -> String {
+    match &input.capture {
+        Some(Capture { frames, refused, .. }) if refused.total() > 0 => {
+            let (total, words) = (refused.total(), refused.words());
+            format!("{}: {total} packets of {frames} frames left out: {words}\n", input.file)
+        }
+        _ => String::new(),
+    }
 }
 
 /// Figures 6, 7 and 8.
