@@ -27,6 +27,9 @@ const SEGMENT_COST: usize = 96;
 /// A sequence number further than this from the expected one belongs to another connection.
 const NEAR: i64 = 16 << 20;
 
+/// Bytes that may have been captured before the SYN before them: with fast open, a first window.
+const EARLY_MAX: u32 = 64 << 10;
+
 /// The sender and the receiver.
 type Key = (SocketAddr, SocketAddr);
 
@@ -57,6 +60,12 @@ struct Flow {
     /// The sequence number of the next byte, and its position: bytes since the first one, and a large number.
     sequence: u32,
     position: u64,
+    /// The sequence number of the first byte that was captured, or after a SYN of the first that was sent.
+    first: u32,
+    /// Whether a SYN was captured.
+    syn: bool,
+    /// Whether a FIN or RST was captured.
+    closed: bool,
     /// Segments behind a gap, by position.
     ahead: BTreeMap<u64, Vec<u8>>,
     /// The memory of these.
@@ -84,14 +93,15 @@ impl Streams {
         self.segments += 1;
         let key = (segment.from, segment.to);
         let first = segment.seq.wrapping_add(u32::from(segment.syn));
-        let flow = self.flows.entry(key).or_insert_with(|| Flow::at(first));
-        let offset = i64::from(first.wrapping_sub(flow.sequence) as i32);
-        // A first segment has an offset of 0, a repeated SYN one that is not above 0 and near.
-        let is_other = offset.abs() > NEAR || segment.syn && offset > 0;
-        if is_other {
-            flow.end(analysis, &mut self.counts)?;
-            *flow = Flow { age: flow.age, ..Flow::at(first) };
+        if self.flows.get(&key).is_some_and(|it| !it.continues(segment, first)) {
+            self.forget(analysis, key)?;
+            // The other direction's first numbers may be the same again.
+            if segment.syn {
+                self.forget(analysis, (segment.to, segment.from))?;
+            }
         }
+        let flow = self.flows.entry(key).or_insert_with(|| Flow::at(first));
+        flow.note(segment, first);
         flow.take(analysis, segment, first, &mut self.counts)?;
         if segment.rst || segment.fin && flow.ahead.is_empty() {
             flow.finish(analysis)?;
@@ -135,14 +145,19 @@ impl Streams {
             }
         }
         while self.by_age.len() > FLOWS_MAX {
-            let Some((age, key)) = self.by_age.pop_first() else { break };
-            self.live.remove(&age);
-            if let Some(mut flow) = self.flows.remove(&key) {
-                flow.end(analysis, &mut self.counts)?;
-            }
+            let Some((_, &key)) = self.by_age.first_key_value() else { break };
+            self.forget(analysis, key)?;
         }
         debug_assert_eq!(self.flows.len(), self.by_age.len());
         Ok(())
+    }
+
+    /// Ends a flow, if there is one, and no longer remembers it.
+    fn forget(&mut self, analysis: &mut Analysis, key: Key) -> Result<(), Full> {
+        let Some(mut flow) = self.flows.remove(&key) else { return Ok(()) };
+        self.by_age.remove(&flow.age);
+        self.live.remove(&flow.age);
+        flow.end(analysis, &mut self.counts)
     }
 }
 
@@ -155,7 +170,25 @@ impl Flow {
     /// A flow whose next byte has this sequence number.
     fn at(sequence: u32) -> Self {
         // Earlier bytes have a position too.
-        Self { sequence, position: 1 << 40, ..Self::default() }
+        Self { sequence, position: 1 << 40, first: sequence, ..Self::default() }
+    }
+
+    /// Whether a segment, whose first byte has this sequence number, belongs to this connection, and not to a later one of
+    /// the same ports. A SYN does if it is a repetition, or came a little after what follows it.
+    fn continues(&self, segment: &Segment<'_>, first: u32) -> bool {
+        let offset = i64::from(first.wrapping_sub(self.sequence) as i32);
+        let is_known = || match self.syn {
+            true => first == self.first,
+            false => !self.closed && self.first.wrapping_sub(first) <= EARLY_MAX,
+        };
+        offset.abs() <= NEAR && (!segment.syn || is_known())
+    }
+
+    fn note(&mut self, segment: &Segment<'_>, first: u32) {
+        if segment.syn {
+            (self.syn, self.first) = (true, first);
+        }
+        self.closed |= segment.fin || segment.rst;
     }
 
     fn take(

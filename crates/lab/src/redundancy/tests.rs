@@ -383,6 +383,103 @@ fn a_gap_ends_a_stream_and_begins_another() {
     assert!(found == whole(&[&content[..1448 * 100 + 48], &content[1448 * 101..]]));
 }
 
+/// A SYN before the byte of this sequence number.
+fn syn(segments: &[Segment<'static>], first: u32) -> Segment<'static> {
+    let seq = first.wrapping_sub(1);
+    Segment { seq, syn: true, fin: false, payload: b"", ..segments[0] }
+}
+
+/// Two connections over the same ports: `second` is the distance of the second one's first byte from that of the first,
+/// whose SYN was captured if `begun`. The bytes of both come out if the second is taken for another one.
+#[track_caller]
+fn reused(begun: bool, second: i64, is_other: bool) {
+    const FIRST: u32 = 0xffff_0000;
+    let content: &'static [u8] = Random(13).bytes(300_000).leak();
+    let (old, new) = content.split_at(200_000);
+    let after = FIRST.wrapping_add(second as u32);
+    let (old_segments, new_segments) = (segments(old, FIRST), segments(new, after));
+    let begin = begun.then(|| syn(&old_segments, FIRST));
+    let again = syn(&new_segments, after);
+    let all = begin.into_iter().chain(old_segments).chain([again]).chain(new_segments);
+    let (counts, found) = joined(all);
+    assert_eq!(counts.streams == 2, is_other, "{begun} {second}: {counts:?}");
+    if is_other {
+        assert_eq!(counts.missing_bytes, 0, "{begun} {second}");
+        assert!(found == whole(&[old, new]), "{begun} {second}");
+    }
+}
+
+#[test]
+fn a_reused_port_is_another_connection() {
+    // Everywhere in and around the first one's sequence numbers, which end with FIN at 200,000.
+    let farthest = 200_000 - (16 << 20);
+    for second in [farthest - 1, farthest, -65_537, -1, 1, 5000, 199_999, 200_000, 200_001] {
+        reused(true, second, true);
+        reused(false, second, true);
+    }
+    // The very same number: a connection that is captured twice, unless the capture began within it and it has ended.
+    reused(true, 0, false);
+    reused(false, 0, true);
+}
+
+#[test]
+fn a_syn_of_another_connection_ends_both_directions() {
+    let content: &'static [u8] = Random(16).bytes(20_000).leak();
+    let back = |it: Segment<'static>| Segment { from: it.to, to: it.from, ..it };
+    let connection = |server_first: u32| {
+        let (request, response) = (segments(&content[..100], 78), segments(content, server_first));
+        let syns = [back(syn(&request, 78)), syn(&response, server_first)];
+        syns.into_iter().chain(request.into_iter().map(back)).chain(response)
+    };
+    // Client and server: the client begins with the same number, the server with another.
+    let (counts, found) = joined(connection(5000).chain(connection(6000)));
+    assert_eq!(counts, StreamCounts { streams: 4, missing_bytes: 0 });
+    assert!(found == whole(&[&content[..100], content, &content[..100], content]));
+}
+
+#[test]
+fn a_reset_ends_a_connection_as_fin_does() {
+    let content: &'static [u8] = Random(15).bytes(20_000).leak();
+    let mut old = segments(content, 9000);
+    let again = [syn(&old, 8999)].into_iter().chain(segments(content, 8999));
+    let last = old.len() - 1;
+    (old[last].fin, old[last].rst) = (false, true);
+    let (counts, found) = joined(old.into_iter().chain(again));
+    assert_eq!(counts, StreamCounts { streams: 2, missing_bytes: 0 });
+    assert!(found == whole(&[content, content]));
+}
+
+#[test]
+fn a_syn_is_of_its_connection_again_and_late_and_else_of_another() {
+    let content: &'static [u8] = Random(14).bytes(150_000).leak();
+    let first = 7_000_u32;
+    let mut segments = segments(content, first);
+    let last = segments.len() - 1;
+    segments[last].fin = false;
+    let with = |at: usize, syns: &[Segment<'static>]| {
+        let (before, after) = segments.split_at(at);
+        let all = before.iter().chain(syns).chain(after).copied();
+        joined(all)
+    };
+    // Repeated after data, and after all of it.
+    let known = syn(&segments, first);
+    for at in [1, 2, segments.len()] {
+        let all = [known].into_iter().chain(segments[..at].iter().copied());
+        let (counts, found) = joined(all.chain([known]).chain(segments[at..].iter().copied()));
+        assert_eq!(counts, StreamCounts { streams: 1, missing_bytes: 0 }, "{at}");
+        assert!(found == whole(&[content]), "{at}");
+    }
+    // Captured only after data: at most a window before the first of it.
+    for (early, streams) in [(0, 1), (1, 1), (64 << 10, 1), ((64 << 10) + 1, 2)] {
+        let late = syn(&segments, first.wrapping_sub(early));
+        let (counts, _) = with(3, &[late]);
+        assert_eq!(counts.streams, streams, "{early}");
+    }
+    // Within what was captured, it begins another.
+    let within = syn(&segments, first + 1);
+    assert_eq!(with(3, &[within]).0.streams, 2);
+}
+
 #[test]
 fn any_segments_are_taken_and_no_byte_twice() {
     let mut random = Random(11);
