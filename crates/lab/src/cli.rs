@@ -47,9 +47,11 @@ pub enum Command {
     /// Plan where a mesh should do what
     #[command(subcommand)]
     Plan(Plan),
-    /// Show the scenarios and their keys
+    /// Show the scenarios, or one of them with its keys
     List {
-        /// Print JSON
+        /// A scenario's name, or its file: ./NAME.toml. Without it, each scenario has a line
+        scenario: Option<String>,
+        /// Print JSON: all scenarios, or this one, with their keys
         #[arg(long)]
         json: bool,
     },

@@ -48,7 +48,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Analyze(Analyze::Overhear(args)) => analyze::overhear(&args),
         Command::Analyze(Analyze::Redundancy(args)) => analyze::redundancy::redundancy(&args),
         Command::Plan(Plan::Interlay(args)) => plan::interlay(&args),
-        Command::List { json } => list::show(json),
+        Command::List { scenario, json } => list::show(scenario.as_deref(), json),
         Command::Completions { shell } => {
             let mut page = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "hearsay-lab", &mut page);

@@ -16,13 +16,22 @@ fn said(args: &[&str]) -> String {
 }
 
 #[test]
-fn the_list_names_the_scenarios_and_their_keys() {
+fn the_list_has_a_line_for_each_scenario() {
     let text = said(&["list"]);
-    let of = |name: &str| {
-        let at = text.find(&format!("\n{name}: ")).map_or(0, |at| at + 1);
-        assert!(text[at..].starts_with(name), "no {name} in: {text}");
-        text[at..].split("\n\n").next().unwrap_or_default()
-    };
+    let (scenarios, note) = text.split_once("\n\n").expect("lines and a note");
+    let all: Value = serde_json::from_str(&said(&["list", "--json"])).expect("JSON");
+    let all = all.as_array().expect("a list");
+    assert_eq!(scenarios.lines().count(), all.len(), "{text}");
+    for (line, scenario) in scenarios.lines().zip(all) {
+        let (name, description) = line.split_once("  ").expect("a name and a description");
+        assert_eq!(scenario["name"], name);
+        assert_eq!(scenario["description"], description.trim_start());
+    }
+    assert!(note.contains("hearsay-lab list SCENARIO"), "{note}");
+}
+
+#[test]
+fn the_list_of_one_scenario_has_its_keys() {
     for (name, keys) in [
         ("chain", &["hops = 4 ", "bytes = 1000000 ", "range_m = 250 ", "carrier_sense_m = 550 "]),
         ("emulab8", &["gateway = 8 ", "receivers = 1 2 3 4 5 6 7 ", "loss = ", "bytes = "]),
@@ -37,11 +46,26 @@ fn the_list_names_the_scenarios_and_their_keys() {
         ),
         ("map21", &["gateway = 11 ", "routing = static ", "uplink_mbps = ", "uplink_delay_ms = "]),
     ] {
+        let text = said(&["list", name]);
+        assert!(text.starts_with(&format!("{name}: ")) && text.contains("--set"), "{text}");
         for key in keys {
-            assert!(of(name).contains(key), "no {key} in: {}", of(name));
+            assert!(text.contains(&format!("\n  {key}")), "no {key} in: {text}");
         }
+        let one: Value = serde_json::from_str(&said(&["list", name, "--json"])).expect("JSON");
+        let all: Value = serde_json::from_str(&said(&["list", "--json"])).expect("JSON");
+        let in_all = all.as_array().expect("a list").iter().find(|it| it["name"] == name);
+        assert_eq!(one, Value::from(vec![in_all.expect("it is there").clone()]));
     }
-    assert!(text.contains("--set"), "{text}");
+}
+
+#[test]
+fn the_list_shows_a_file_of_ones_own_and_helps_with_names() {
+    let world = World::new();
+    std::fs::write(world.path("mine.toml"), "description = \"Mine.\"\nhops = 3\n")
+        .expect("written");
+    let text = world.run(&["list", "./mine.toml"]).expect(0).out;
+    assert!(text.starts_with("mine: Mine.\n") && text.contains("\n  hops = 3 "), "{text}");
+    world.run(&["list", "chian"]).expect_refusal(&["chian", "did you mean `chain`?"]);
 }
 
 #[test]
@@ -116,7 +140,9 @@ fn completions_and_manual_are_printed() {
 
 #[test]
 fn a_reader_that_stops_is_not_an_error() {
-    for args in [&["list"][..], &["list", "--json"], &["man"], &["completions", "bash"]] {
+    for args in
+        [&["list"][..], &["list", "chain"], &["list", "--json"], &["man"], &["completions", "bash"]]
+    {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hearsay-lab"))
             .args(args)
             .stdout(Stdio::piped())

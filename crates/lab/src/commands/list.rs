@@ -1,4 +1,4 @@
-//! `hearsay-lab list`: the scenarios and their keys.
+//! `hearsay-lab list`: the scenarios, and their keys.
 
 use serde_json::{Value, json};
 use sim::scenario::Scenario;
@@ -6,22 +6,32 @@ use sim::scenario::Scenario;
 use crate::console;
 use crate::failure::Failure;
 
-/// Prints all scenarios and their keys.
-pub fn show(as_json: bool) -> Result<(), Failure> {
-    let scenarios: Vec<_> = Scenario::built_in()
-        .map(|name| Scenario::load(name, &[]))
-        .collect::<Result<_, _>>()
-        .map_err(Failure::failed)?;
-    let page = if as_json {
-        format!("{}\n", Value::from(scenarios.iter().map(object).collect::<Vec<_>>()))
-    } else {
-        let each: String = scenarios.iter().map(text).collect();
-        each + "Set a key with --set KEY=VALUE. A file of your own: hearsay-lab run ./NAME.toml\n"
+/// Prints a line for each scenario; or one scenario with its keys. As JSON, all of either.
+pub fn show(name: Option<&str>, as_json: bool) -> Result<(), Failure> {
+    let load = |name: &str| Scenario::load(name, &[]).map_err(Failure::refused);
+    let scenarios: Vec<_> = match name {
+        Some(name) => vec![load(name)?],
+        None => Scenario::built_in().map(load).collect::<Result<_, _>>()?,
+    };
+    let page = match name {
+        _ if as_json => {
+            format!("{}\n", Value::from(scenarios.iter().map(object).collect::<Vec<_>>()))
+        }
+        Some(_) => scenarios.iter().map(keys).collect(),
+        None => lines(&scenarios),
     };
     Ok(console::out(page.as_bytes())?)
 }
 
-fn text(scenario: &Scenario) -> String {
+fn lines(scenarios: &[Scenario]) -> String {
+    let width = scenarios.iter().map(|it| it.name.len()).max().unwrap_or(0);
+    let line = |it: &Scenario| format!("{:<width$}  {}\n", it.name, it.description);
+    let lines: String = scenarios.iter().map(line).collect();
+    lines
+        + "\nThe keys of one: hearsay-lab list SCENARIO. A file of your own: hearsay-lab list ./NAME.toml\n"
+}
+
+fn keys(scenario: &Scenario) -> String {
     let mut text = format!("{}: {}\n", scenario.name, scenario.description);
     let width = scenario.keys.iter().map(|key| key.name.len() + key.value.len()).max();
     let width = width.unwrap_or(0) + " = ".len();
@@ -29,7 +39,7 @@ fn text(scenario: &Scenario) -> String {
         let setting = format!("{} = {}", key.name, key.value);
         text += &format!("  {setting:<width$}  {}\n", key.meaning);
     }
-    text + "\n"
+    text + "Set a key with --set KEY=VALUE.\n"
 }
 
 fn object(scenario: &Scenario) -> Value {
