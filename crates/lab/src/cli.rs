@@ -69,7 +69,8 @@ pub enum Command {
 pub struct Run {
     /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
     pub scenario: String,
-    /// The scheme: which routers intercept and cache [default: the scheme of the key `paper`, or default]
+    /// The scheme: which routers intercept and cache [default: the scheme of the key `paper`, or auto, that of
+    /// daemons that are told nothing else]
     #[arg(long, value_name = "SCHEME", value_parser = schemes())]
     pub scheme: Option<Scheme>,
     /// Set a key of the scenario; may be given more than once
@@ -101,7 +102,7 @@ pub struct Sim {
     /// A scenario's name (see `hearsay-lab list`), or a file: ./NAME.toml
     pub scenario: String,
     /// The scheme, if clients request files: which routers intercept and cache [default: the scheme of the
-    /// key `paper`, or default]
+    /// key `paper`, or auto, that of daemons that are told nothing else]
     #[arg(long, value_name = "SCHEME", value_parser = schemes())]
     pub scheme: Option<Scheme>,
     /// Set a key of the scenario; may be given more than once

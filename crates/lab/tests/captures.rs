@@ -24,6 +24,8 @@ fn a_router_hears_what_the_next_one_forwards() {
     let ended = world.run(&[
         "run",
         "chain",
+        "--scheme",
+        "default",
         "--set",
         "hops=2",
         "--set",
@@ -63,6 +65,8 @@ fn a_router_that_is_not_on_the_path_hears_what_is_in_its_range() {
     let ended = world.run(&[
         "run",
         "chain",
+        "--scheme",
+        "default",
         "--set",
         "hops=2",
         "--set",

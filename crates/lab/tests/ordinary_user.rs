@@ -64,7 +64,7 @@ fn an_ordinary_user_runs_a_chain() {
     let transfers = result["transfers"].as_array().expect("a list");
     assert_eq!(transfers.len(), 2);
     assert!(transfers.iter().all(|it| it["sha256_ok"] == true), "{result}");
-    assert_eq!(transfers[1]["bytes_by_source"]["gateway"], 100_000, "{result}");
+    assert_eq!(transfers[1]["bytes_by_source"]["local"], 100_000, "{result}");
     world.nothing_is_left();
 }
 

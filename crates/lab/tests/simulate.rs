@@ -345,7 +345,7 @@ fn figures_say_where_they_come_from() {
         assert_eq!(one["schema"], "hearsay/run/1");
         assert_origin(&one["provenance"], "hearsay-lab sim chain --set bytes=20000 --seeds 2");
         assert_eq!(one["provenance"]["seeds"], serde_json::json!([seed]));
-        assert_eq!(one["provenance"]["schemes"], serde_json::json!(["default"]));
+        assert_eq!(one["provenance"]["schemes"], serde_json::json!(["auto"]));
         assert_eq!(one["provenance"]["keys"]["bytes"], "20000");
     }
 }
@@ -416,6 +416,19 @@ fn what_cannot_be_simulated_is_refused_in_one_line() {
         let ended = world.run(args).expect(2);
         assert!(ended.err.contains(culprit), "{args:?}: {}", ended.err);
     }
+}
+
+/// README says that four of seven clients get the file from their own router or from one nearer than the gateway.
+#[test]
+fn without_a_scheme_routers_do_what_the_product_does() {
+    let world = World::new();
+    let args = ["sim", "emulab8", "--json", "-", "--quiet"];
+    let result: Value = serde_json::from_str(&run(&world, &args).out).expect("JSON");
+    assert_eq!(result["scheme"], "auto");
+    let transfers = result["transfers"].as_array().expect("a list");
+    let is_hit =
+        |it: &&Value| !["origin", "gateway"].contains(&it["source"].as_str().expect("text"));
+    assert_eq!((transfers.iter().filter(is_hit).count(), transfers.len()), (4, 7), "{transfers:?}");
 }
 
 #[test]

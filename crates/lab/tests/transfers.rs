@@ -331,7 +331,7 @@ fn two_runs_at_once_do_not_disturb_each_other() {
         let result = run.end().expect(0).json();
         check(&result, BYTES);
         assert_eq!(result["scenario"], "chain");
-        assert_eq!(sources(&result), ["origin", "gateway"]);
+        assert_eq!(sources(&result), ["origin", "local"]);
     }
     let result = emulab8.end().expect(0).json();
     check(&result, 50_000);

@@ -240,8 +240,8 @@ impl Scenario {
         from_file(name, source.name, file, settings, 1)
     }
 
-    /// The scheme of a run: the one asked for, else the paper's whose variant the routers are, else `default`
-    /// (the gateway alone).
+    /// The scheme of a run: the one asked for, else the paper's whose variant the routers are, else that of routers
+    /// that are told nothing else.
     pub fn scheme(&self, asked: Option<Scheme>) -> Result<Scheme, ScenarioError> {
         let theirs = self.variant.paper.and_then(Paper::scheme);
         match (asked, theirs) {
@@ -251,7 +251,7 @@ impl Scenario {
                     format!("`paper` is \"{paper}\", whose scheme is \"{theirs}\": leave it out");
                 Err(ScenarioError::one(&format!("--scheme {asked}"), &text))
             }
-            _ => Ok(asked.or(theirs).unwrap_or(Scheme::Default)),
+            _ => Ok(asked.or(theirs).unwrap_or(Scheme::Auto)),
         }
     }
 

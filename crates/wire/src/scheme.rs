@@ -38,8 +38,9 @@ pub enum Scheme {
     AutoDitto,
 }
 
-/// How a router selects the peer that it asks for what it does not hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a router selects the peer that it asks for what it does not hold. The default is what a router
+/// does that is told nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
     /// The next hop towards the gateway. It looks in its cache, forwards the request and keeps the
     /// response (MeshCache §4.3.1, A3).
@@ -61,6 +62,7 @@ pub enum Selection {
     PhHints,
     /// As [`Selection::PhHints`]; and without a way to a gateway, the nearest router that answers a broadcast, in a mesh
     /// with a key.
+    #[default]
     Auto,
 }
 

@@ -160,11 +160,7 @@ impl Reader<'_> {
             interfaces: some_or(&overrides.mesh, file.interfaces.unwrap_or_default()),
             babeld: babeld.unwrap_or(routing::BABELD_DEFAULT),
             gateway: file.gateway.and_then(|text| self.parse(&text)),
-            selection: overrides
-                .scheme
-                .or(scheme)
-                .or(experiment.selection())
-                .unwrap_or(Selection::Auto),
+            selection: overrides.scheme.or(scheme).or(experiment.selection()).unwrap_or_default(),
             key,
             key_file,
             gateways: file.gateways.iter().filter_map(|text| self.public_key(text)).collect(),

@@ -333,7 +333,10 @@ mod tests {
         let of = |paper| load(&[("paper", paper)]).unwrap();
         assert_eq!(of("ditto").scheme(None), Ok(Scheme::Ditto));
         assert_eq!(of("meshcache").scheme(Some(Scheme::PhThcp)), Ok(Scheme::PhThcp));
-        assert_eq!(of("none").scheme(None), Ok(Scheme::Default));
+        // As a daemon without a scheme in its configuration.
+        let usual = of("none").scheme(None).unwrap();
+        assert_eq!(usual, Scheme::Auto);
+        assert_eq!(usual.selection(), Some(wire::Selection::default()));
         assert_eq!(
             of("ditto").scheme(Some(Scheme::Thcp)).unwrap_err().to_string(),
             "--scheme thcp: `paper` is \"ditto\", whose scheme is \"ditto\": leave it out"
