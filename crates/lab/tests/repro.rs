@@ -137,6 +137,38 @@ fn a_short_reproduction_goes_the_papers_way_and_is_the_same_again() {
     assert!(!text(&once.path().join("meshcache-table2.csv")).contains("hold"));
 }
 
+#[test]
+fn the_quick_link_plane_shows_what_each_engine_does_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = repro(&["link-plane", "--quick", "--out", folder.path().to_str().unwrap()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success() && said.contains("rows, none beside a paper's figure"),
+        "{said}"
+    );
+    assert!(!said.contains("predicted") && said.contains("--quick makes few runs"), "{said}");
+    // "PLACE: plain RATE (LOST), paced …", and so on.
+    let rates = |place: &str| {
+        let line =
+            said.lines().find_map(|it| it.trim().strip_prefix(place)?.strip_prefix(": plain "));
+        let line = line.unwrap_or_else(|| panic!("no {place} in: {said}"));
+        let rate = |it: &str| it.split(' ').find_map(|it| it.parse::<f64>().ok()).unwrap();
+        line.split(", ").map(rate).collect::<Vec<_>>()
+    };
+    let [plain, paced, _, both] = rates("8 hops, 4 flows")[..] else { panic!("{said}") };
+    assert!(paced > 1.05 * plain && both > plain, "{said}");
+    let [plain, paced, recovered, both] = rates("6 hops, 2 % lost")[..] else { panic!("{said}") };
+    assert!(recovered > 3.0 * plain && both > 3.0 * plain && paced > 0.7 * plain, "{said}");
+}
+
+#[test]
+fn rows_that_no_row_of_a_paper_can_judge_are_said_to_be_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = repro(&["meshcache-fig5", "--quick", "--out", folder.path().to_str().unwrap()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with("meshcache-fig5: no row is predicted; 8 set, 0 given; "), "{said}");
+}
+
 fn files_are_the_same(name: &str, once: &Path, again: &Path) {
     for ending in [".csv", "-runs.csv", ".html", ".json"] {
         let file = format!("{name}{ending}");

@@ -13,7 +13,7 @@ use std::fs;
 use std::time::Instant;
 
 use papers::all::{ALL, named};
-use papers::experiment::{Clock, Experiment, Extent, Job, Row, Verdict};
+use papers::experiment::{Clock, Experiment, Extent, Findings, Job, Row, Verdict};
 use report::provenance::Provenance;
 
 use super::jobs::Jobs;
@@ -83,21 +83,36 @@ fn repeat(experiment: &'static Experiment, args: &Repro) -> Result<(), Failure> 
     let json = reproduction.json(&name, provenance.clone())?;
     let page = Files::new(&name, &args.out, provenance).write(&summary, &json, &made.kept)?;
     if !args.quiet {
-        let count = |verdict| summary.findings.count(verdict);
-        let [set, given] = summary.findings.set_and_given();
-        let text = format!(
-            "{name}: of {} predicted rows {} hold, {} more in the mean, {} not, {} are open; {set} set, {given} \
-             given; {:.0} s; {page}\n",
-            summary.findings.predicted(),
+        let seconds = began.elapsed().as_secs_f64();
+        let text = format!("{name}: {}; {seconds:.0} s; {page}\n", verdicts(&summary.findings));
+        console::out((text + &remarks(&summary.findings, args.quick)).as_bytes())?;
+    }
+    complete(made.failed, made.left_out, jobs.len())
+}
+
+/// How many rows there are, and how many of them are as a paper has them.
+fn verdicts(findings: &Findings) -> String {
+    let count = |verdict| findings.count(verdict);
+    match (findings.predicted(), findings.set_and_given()) {
+        (0, [0, 0]) => format!("{} rows, none beside a paper's figure", findings.rows.len()),
+        (0, [set, given]) => format!("no row is predicted; {set} set, {given} given"),
+        (predicted, [set, given]) => format!(
+            "of {predicted} predicted rows {} hold, {} more in the mean, {} not, {} are open; {set} set, {given} \
+             given",
             count(Verdict::Holds),
             count(Verdict::Leans),
             count(Verdict::Fails),
             count(Verdict::Open),
-            began.elapsed().as_secs_f64()
-        );
-        console::out(text.as_bytes())?;
+        ),
     }
-    complete(made.failed, made.left_out, jobs.len())
+}
+
+/// What a reader of the rows should know.
+fn remarks(findings: &Findings, is_quick: bool) -> String {
+    let quick =
+        "--quick makes few runs of few points: their figures show whether it works, and vary much";
+    let notes = findings.notes.iter().map(String::as_str).chain(is_quick.then_some(quick));
+    notes.map(|note| format!("  {note}\n")).collect()
 }
 
 /// Fails if runs are missing, because the page is then incomplete.
