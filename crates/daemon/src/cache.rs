@@ -7,17 +7,13 @@ use std::time::Duration;
 use crate::ask;
 use crate::control::ObjectLine;
 use crate::exit::Failure;
+use crate::out;
 use crate::term::{self, Style};
 
 /// Asks the daemon and prints the list.
 pub async fn show(paths: &[PathBuf], limit: usize, json: bool) -> Result<(), Failure> {
     let objects = ask::objects(paths, limit).await?;
-    if json {
-        println!("{}", serde_json::to_string(&objects).map_err(Failure::failed)?);
-    } else {
-        print!("{}", page(&objects, limit, style()));
-    }
-    Ok(())
+    if json { out::json(&objects) } else { out::print(page(&objects, limit, style())) }
 }
 
 /// The width of the terminal; unlimited in a pipe, where programs need whole URLs.
@@ -46,8 +42,10 @@ fn page(objects: &[ObjectLine], limit: usize, style: Style) -> String {
 }
 
 fn freshness(seconds: i64) -> String {
-    let stale = || "stale".to_owned();
-    u64::try_from(seconds).map_or_else(|_| stale(), |it| term::duration(Duration::from_secs(it)))
+    match u64::try_from(seconds) {
+        Ok(1..) => term::duration(Duration::from_secs(seconds.unsigned_abs())),
+        _ => "stale".to_owned(),
+    }
 }
 
 #[cfg(test)]

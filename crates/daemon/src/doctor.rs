@@ -20,6 +20,7 @@ use crate::cli::Doctor;
 use crate::config::{Config, Overrides};
 use crate::exit::Failure;
 use crate::ledger::unix_now;
+use crate::out;
 use crate::status::{Finding, Verdict};
 use crate::term::Style;
 
@@ -95,7 +96,7 @@ pub async fn run(args: &Doctor, paths: &[PathBuf]) -> Result<(), Failure> {
     let mut found = look.await.map_err(Failure::failed)?;
     found.extend([daemon, outside::judge_upstream(&upstream)]);
     found.sort_by_key(|it| it.check);
-    say(&found, args.json);
+    say(&found, args.json)?;
     let is_stopped = is_stopped(&mut stops).await;
     match page::all(&found) {
         _ if is_stopped => Err(Failure::failed("interrupted")),
@@ -117,13 +118,12 @@ async fn is_stopped(stops: &mut [Signal]) -> bool {
     poll_fn(|cx| Poll::Ready(stops.iter_mut().any(|it| it.poll_recv(cx).is_ready()))).await
 }
 
-fn say(found: &[Finding], json: bool) {
+fn say(found: &[Finding], json: bool) -> Result<(), Failure> {
     if json {
-        println!("{}", page::as_json(found));
-        return;
+        return out::json(&page::as_json(found));
     }
     let style = Style::of_stdout();
-    found.iter().for_each(|it| print!("{}", page::lines(it, style)));
+    found.iter().try_for_each(|it| out::print(page::lines(it, style)))
 }
 
 /// An error in words, without the number that follows them.

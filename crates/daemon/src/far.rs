@@ -22,7 +22,7 @@ use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::pair::Workers;
 use crate::run::abort_on_panic;
-use crate::{entropy, log, rights};
+use crate::{entropy, log, out, rights};
 use door::Door;
 use gateway::Setting;
 use gateways::Gateways;
@@ -108,7 +108,7 @@ async fn serve(args: Far) -> Result<(), Failure> {
     let gateways = Gateways::new(&args.near, setting);
     let keys = PairKeys::new(&identity.seed, &entropy::bytes());
     let port = listener.local_addr().map_err(Failure::failed)?;
-    say_lines(&keys, port);
+    say_lines(&keys, port)?;
     let door = Rc::new(Door::new(keys, gateways.clone()));
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::failed)?;
@@ -129,12 +129,13 @@ fn workers() -> usize {
 }
 
 /// Prints what each gateway's configuration needs.
-fn say_lines(keys: &PairKeys, address: std::net::SocketAddr) {
+fn say_lines(keys: &PairKeys, address: std::net::SocketAddr) -> Result<(), Failure> {
     let host = match address.ip().is_unspecified() {
         true => "HOST".to_owned(),
         false if address.is_ipv6() => format!("[{}]", address.ip()),
         false => address.ip().to_string(),
     };
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, "ready");
-    println!("[uplink]\nfar = \"{host}:{}\"\nfar-key = \"{}\"", address.port(), keys.key());
+    let (port, key) = (address.port(), keys.key());
+    out::line(format_args!("[uplink]\nfar = \"{host}:{port}\"\nfar-key = \"{key}\""))
 }

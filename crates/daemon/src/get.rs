@@ -22,6 +22,7 @@ use crate::ask;
 use crate::cli::Get;
 use crate::control::ManifestPage;
 use crate::exit::{Exit, Failure};
+use crate::out;
 use crate::progress::{ProgressBar, progress};
 use crate::target::{self, Target};
 use crate::term;
@@ -85,8 +86,8 @@ pub async fn run(args: &Get, control: &[PathBuf]) -> Result<(), Failure> {
         (false, false) => report.page(),
     };
     match job.is_read_from_stdout() {
-        true => eprint!("{text}"),
-        false => print!("{text}"),
+        true => text.lines().for_each(out::remark),
+        false => out::print(text)?,
     }
     Ok(())
 }
@@ -448,7 +449,7 @@ impl<'a> Job<'a> {
     }
 
     fn cannot_write(&self, error: &io::Error) -> Failure {
-        Failure::failed(format!("cannot write {}: {error}", self.output.display()))
+        Failure::writing(self.output.display(), error)
     }
 }
 

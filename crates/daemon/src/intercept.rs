@@ -12,6 +12,7 @@ use crate::ask;
 use crate::cli::{Intercept as Action, InterceptWhat};
 use crate::config::{Config, Overrides, some_or};
 use crate::exit::Failure;
+use crate::out;
 use crate::transparent::nameable;
 
 /// Performs the action. Settings that the command line lacks come from the running daemon; if none
@@ -74,28 +75,29 @@ fn rules(what: &InterceptWhat, base: Rules) -> Result<Rules, Failure> {
 fn apply(rules: &Rules, json: bool) -> Result<(), Failure> {
     let applied = rules.apply().map_err(failure)?;
     if json {
-        println!("{}", json!({ "applied": true, "notes": applied.notes }));
-        return Ok(());
+        return out::json(&json!({ "applied": true, "notes": applied.notes }));
     }
     let (interfaces, ports) = (rules.interfaces.join(" "), words(&rules.ports));
     if !interfaces.is_empty() && !ports.is_empty() {
-        println!("{interfaces}: port {ports} is intercepted, to port {}", rules.listen_port);
+        let to = rules.listen_port;
+        out::line(format_args!("{interfaces}: port {ports} is intercepted, to port {to}"))?;
     }
     if let Some(Flows { interfaces, ports, reach }) = &rules.flows {
         let now = if *reach == Reach::default() { "once it answers" } else { "and it answers" };
-        println!("{}: port {ports} is intercepted for the far end, {now}", interfaces.join(" "));
+        let on = interfaces.join(" ");
+        out::line(format_args!("{on}: port {ports} is intercepted for the far end, {now}"))?;
     }
-    applied.notes.iter().for_each(|note| println!("note: {note}"));
-    Ok(())
+    applied.notes.iter().try_for_each(|note| out::line(format_args!("note: {note}")))
 }
 
 fn check(rules: &Rules, whence: Whence, json: bool) -> Result<(), Failure> {
     let report = rules.check().map_err(failure)?;
     if json {
-        println!("{}", as_json(rules, &report));
+        out::json(&as_json(rules, &report))?;
     } else {
-        println!("expected, after {} and the command line: {}", whence.words(), summary(rules));
-        print!("{report}");
+        let (whence, summary) = (whence.words(), summary(rules));
+        out::line(format_args!("expected, after {whence} and the command line: {summary}"))?;
+        out::print(report.to_string())?;
     }
     if report.is_complete() {
         return Ok(());
@@ -110,11 +112,10 @@ fn check(rules: &Rules, whence: Whence, json: bool) -> Result<(), Failure> {
 fn remove(rules: &Rules, json: bool) -> Result<(), Failure> {
     rules.remove().map_err(failure)?;
     if json {
-        println!("{}", json!({ "removed": true }));
+        out::json(&json!({ "removed": true }))
     } else {
-        println!("the rules are removed: nothing is intercepted");
+        out::line("the rules are removed: nothing is intercepted")
     }
-    Ok(())
 }
 
 fn summary(rules: &Rules) -> String {

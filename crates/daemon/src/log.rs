@@ -17,6 +17,8 @@ pub fn start(asked: Option<Level>) -> Result<(), Failure> {
     };
     let lines = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        // Without this, a line that cannot be written is reported on standard error, and if that is closed, panics.
+        .log_internal_errors(false)
         .with_max_level(LevelFilter::from(level))
         .with_ansi(std::io::stderr().is_terminal() && term::may_colour())
         .with_target(false);

@@ -3,6 +3,8 @@
 //! *Where to start:* `run.rs` for the daemon; `cli.rs` for the command line; [`dispatch`] for the
 //! function that runs each command. Exit codes are in `exit.rs`.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -39,6 +41,7 @@ mod metrics;
 mod mirror;
 mod observe;
 mod origins;
+mod out;
 mod overhear;
 mod pair;
 mod peers;
@@ -67,10 +70,17 @@ use exit::Failure;
 use term::Style;
 
 fn main() -> ExitCode {
-    match dispatch(Cli::parse()) {
+    let ended = match Cli::try_parse() {
+        Ok(cli) => dispatch(cli),
+        Err(said) => match said.print() {
+            Ok(()) => return ExitCode::from(said.exit_code() as u8),
+            Err(error) => Err(Failure::writing("standard output", &error)),
+        },
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.message.lines().for_each(|line| eprintln!("hearsay: {line}"));
+            failure.message.lines().for_each(|line| out::remark(format_args!("hearsay: {line}")));
             failure.exit.into()
         }
     }
@@ -94,12 +104,9 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Doctor(args) => wait(doctor::run(&args, &paths())),
         Command::CheckConfig { file } => check_config(file.as_deref()),
         #[cfg(feature = "completions")]
-        Command::Completions { shell } => {
-            complete(shell);
-            Ok(())
-        }
+        Command::Completions { shell } => complete(shell),
         #[cfg(feature = "man")]
-        Command::Man { dir: None } => manual::print().map_err(Failure::failed),
+        Command::Man { dir: None } => manual::print(),
         #[cfg(feature = "man")]
         Command::Man { dir: Some(dir) } => manual::write_pages(&dir).map_err(Failure::failed),
     }
@@ -133,12 +140,7 @@ fn wait(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failur
 
 async fn show_status(paths: &[std::path::PathBuf], json: bool) -> Result<(), Failure> {
     let status = ask::status(paths).await?;
-    if json {
-        println!("{}", serde_json::to_string(&status).map_err(Failure::failed)?);
-    } else {
-        print!("{}", status.page(Style::of_stdout()));
-    }
-    Ok(())
+    if json { out::json(&status) } else { out::print(status.page(Style::of_stdout())) }
 }
 
 fn check_config(file: Option<&Path>) -> Result<(), Failure> {
@@ -146,17 +148,18 @@ fn check_config(file: Option<&Path>) -> Result<(), Failure> {
     let config = fit(given.load())?;
     let name = file.unwrap_or(Path::new(FILE_DEFAULT));
     if file.is_none() && !name.exists() {
-        println!("{} does not exist: the defaults apply", name.display());
+        out::line(format_args!("{} does not exist: the defaults apply", name.display()))?;
     } else {
-        println!("{} has no mistakes", name.display());
+        out::line(format_args!("{} has no mistakes", name.display()))?;
     }
-    print!("{config}");
-    config.warnings.iter().for_each(|warning| println!("warning: {warning}"));
-    Ok(())
+    out::print(config.to_string())?;
+    config.warnings.iter().try_for_each(|warning| out::line(format_args!("warning: {warning}")))
 }
 
 #[cfg(feature = "completions")]
-fn complete(shell: clap_complete::Shell) {
+fn complete(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut program = <Cli as clap::CommandFactory>::command();
-    clap_complete::generate(shell, &mut program, "hearsay", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut program, "hearsay", &mut script);
+    out::print(script)
 }

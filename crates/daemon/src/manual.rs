@@ -10,19 +10,26 @@ use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 
 use crate::cli::{Cli, EXIT_CODES};
+use crate::exit::Failure;
+use crate::out;
 
 mod examples;
 mod pages;
 mod settings;
 
 /// Prints one page for the program and all its commands.
-pub fn print() -> io::Result<()> {
-    let mut out = io::stdout().lock();
+pub fn print() -> Result<(), Failure> {
+    out::print(page().map_err(Failure::failed)?)
+}
+
+fn page() -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
     let program = program();
     let page = Man::new(program.clone());
-    begin(&page, &mut out)?;
-    commands(&program, "hearsay", &mut out)?;
-    end(&page, &mut out)
+    begin(&page, &mut text)?;
+    commands(&program, "hearsay", &mut text)?;
+    end(&page, &mut text)?;
+    Ok(text)
 }
 
 /// Writes `hearsay.1`, `hearsay-COMMAND.1` for each command and `hearsay.toml.5` into a directory.

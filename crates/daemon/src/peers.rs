@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::ask;
 use crate::exit::Failure;
+use crate::out;
 use crate::status::{PeerLine, Status};
 use crate::term::{self, Style};
 
@@ -15,13 +16,12 @@ const NAME_MAX: usize = 20;
 pub async fn show(paths: &[PathBuf], json: bool) -> Result<(), Failure> {
     let peers = ask::peers(paths).await?;
     if json {
-        println!("{}", serde_json::to_string(&peers).map_err(Failure::failed)?);
+        out::json(&peers)
     } else if peers.is_empty() {
-        println!("{}", why_none(&ask::status(paths).await?));
+        out::line(why_none(&ask::status(paths).await?))
     } else {
-        print!("{}", table(&peers, Style::of_stdout()));
+        out::print(table(&peers, Style::of_stdout()))
     }
-    Ok(())
 }
 
 /// Why there are no peers, as far as the daemon's status shows it.

@@ -19,6 +19,7 @@ use crate::ask;
 use crate::cli::Put;
 use crate::exit::Failure;
 use crate::get::parse_oid;
+use crate::out;
 use crate::progress::{ProgressBar, progress};
 use crate::publish::PublishedLine;
 use crate::term::{self, Style};
@@ -72,33 +73,28 @@ async fn put(args: &Put, file: &Path, control: &[PathBuf]) -> Result<(), Failure
     if args.json {
         let seconds = begun.elapsed().as_secs_f64();
         let report = Report { oid: line.oid, file, bytes, seconds };
-        println!("{}", serde_json::to_string(&report).map_err(Failure::failed)?);
+        out::json(&report)
     } else {
-        println!("{}", line.oid);
+        out::line(line.oid)
     }
-    Ok(())
 }
 
 async fn remove(args: &Put, name: Oid, control: &[PathBuf]) -> Result<(), Failure> {
     ask::withdraw(control, &name).await?;
     if args.json {
-        println!("{}", serde_json::json!({ "oid": name.to_string(), "removed": true }));
+        out::json(&serde_json::json!({ "oid": name.to_string(), "removed": true }))
     } else if !args.quiet {
-        println!(
+        out::line(format_args!(
             "{name} is not published here any more; copies that others have stay where they are"
-        );
+        ))
+    } else {
+        Ok(())
     }
-    Ok(())
 }
 
 async fn list(args: &Put, control: &[PathBuf]) -> Result<(), Failure> {
     let lines = ask::published(control).await?;
-    if args.json {
-        println!("{}", serde_json::to_string(&lines).map_err(Failure::failed)?);
-    } else {
-        print!("{}", page(&lines, Style::of_stdout()));
-    }
-    Ok(())
+    if args.json { out::json(&lines) } else { out::print(page(&lines, Style::of_stdout())) }
 }
 
 fn page(lines: &[PublishedLine], style: Style) -> String {

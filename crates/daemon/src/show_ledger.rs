@@ -5,6 +5,7 @@ use crate::cli;
 use crate::config::{Config, Overrides, Place};
 use crate::exit::{Exit, Failure};
 use crate::ledger::{Figures, LedgerPage, NAME, Saved, damaged, load, unix_now};
+use crate::out;
 use crate::term::{self, Style};
 use node::NotStored;
 use node::account::ClassBytes;
@@ -30,13 +31,12 @@ pub async fn run(args: &cli::ShowLedger, paths: &[PathBuf]) -> Result<(), Failur
         asked => asked?,
     };
     if args.json {
-        println!("{}", serde_json::to_string(&page).map_err(Failure::failed)?);
+        out::json(&page)
     } else if args.csv {
-        print!("{}", csv(&page));
+        out::print(csv(&page))
     } else {
-        print!("{}", text(&page, Style::of_stdout()));
+        out::print(text(&page, Style::of_stdout()))
     }
-    Ok(())
 }
 
 /// The ledger of a daemon that does not run.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::cli::Mirror;
 use crate::config::{Config, Overrides};
 use crate::exit::Failure;
+use crate::out;
 use crate::term::{self, Style};
 
 /// What stands for the router where its address is not known.
@@ -38,23 +39,22 @@ pub fn run(action: &Mirror) -> Result<(), Failure> {
         Mirror::Setup { client, at } => {
             let base = at.clone().or_else(|| address(&config));
             if base.is_none() {
-                eprintln!(
+                out::remark(format_args!(
                     "hearsay: there is no [mirror] listen: put this router's address for {ROUTER}, or give --at"
-                );
+                ));
             }
             let text = classes::setup(client, base.as_deref().unwrap_or(ROUTER));
-            print!("{}", text.unwrap_or_default());
+            out::print(text.unwrap_or_default())
         }
         Mirror::List { json } => {
             let base = address(&config).unwrap_or_else(|| ROUTER.to_owned());
             let lines = lines(&config.reach(), &base);
             match json {
-                true => println!("{}", serde_json::to_string(&lines).map_err(Failure::failed)?),
-                false => print!("{}", table(&lines, Style::of_stdout())),
+                true => out::json(&lines),
+                false => out::print(table(&lines, Style::of_stdout())),
             }
         }
     }
-    Ok(())
 }
 
 /// The mirror's address, if it listens.

@@ -10,6 +10,7 @@ use crate::config::{Given, Place};
 use crate::entropy;
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::out;
 use crate::term::Style;
 
 /// Shows the pair of the running daemon, or this node's key.
@@ -21,10 +22,9 @@ pub async fn run(args: &ShowUplink, paths: &[PathBuf]) -> Result<(), Failure> {
         Failure::failed("this node's uplink has no far end: set `far` and `far-key` in [uplink]")
     })?;
     match args.json {
-        true => println!("{}", serde_json::to_string(&line).map_err(Failure::failed)?),
-        false => print!("{}", line.page(Style::of_stdout())),
+        true => out::json(&line),
+        false => out::print(line.page(Style::of_stdout())),
     }
-    Ok(())
 }
 
 fn print_key(args: &ShowUplink) -> Result<(), Failure> {
@@ -41,6 +41,5 @@ fn print_key(args: &ShowUplink) -> Result<(), Failure> {
     if let Some(why) = identity.is_temporary {
         return Err(Failure::failed(format!("this node has no lasting key: {why}")));
     }
-    println!("{}", PairKeys::new(&identity.seed, &entropy::bytes()).key());
-    Ok(())
+    out::line(PairKeys::new(&identity.seed, &entropy::bytes()).key())
 }

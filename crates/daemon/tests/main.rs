@@ -35,6 +35,7 @@ mod store;
 mod tenants;
 mod transparent;
 mod uci;
+mod unread;
 
 mod world;
 mod zones;

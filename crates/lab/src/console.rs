@@ -1,5 +1,4 @@
-//! Output: lines on standard error, and results on standard output and in files. It is not an error if the
-//! reader closes the pipe.
+//! Output: lines on standard error, and results on standard output and in files.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -23,11 +22,9 @@ pub fn err(line: &str) {
 }
 
 /// Prints a result on standard output.
-pub fn out(page: &[u8]) -> io::Result<()> {
-    match io::stdout().write_all(page).and_then(|()| io::stdout().flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
+pub fn out(page: &[u8]) -> Result<(), Failure> {
+    let written = io::stdout().write_all(page).and_then(|()| io::stdout().flush());
+    written.map_err(|error| Failure::writing("cannot write to standard output", &error))
 }
 
 /// The result of a command, in three forms.
@@ -73,7 +70,7 @@ pub fn deliver(wanted: Wanted<'_>, summary: &Summary) -> Result<(), Failure> {
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     output::create(path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+        .map_err(|error| Failure::writing(format!("cannot write {}", path.display()), &error))
 }
 
 /// A number with its noun, in the plural if necessary.

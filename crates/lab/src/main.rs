@@ -6,6 +6,8 @@
 //! `commands/simulate.rs` for runs in virtual time; `console.rs`, output. *What it never does:* send a packet
 //! out of its own namespaces, or end a process that it did not start.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -25,16 +27,20 @@ use failure::Failure;
 use realtime::{launch, run};
 
 fn main() -> ExitCode {
-    match dispatch(Cli::parse().command) {
+    let ended = match Cli::try_parse() {
+        Ok(cli) => dispatch(cli.command),
+        Err(said) => match said.print() {
+            Ok(()) => return ExitCode::from(said.exit_code() as u8),
+            Err(error) => Err(Failure::writing("cannot write to standard output", &error)),
+        },
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => end(&failure),
+        Err(failure) => {
+            failure.message.lines().for_each(console::note);
+            failure.end()
+        }
     }
-}
-
-/// Prints the failure on standard error.
-fn end(failure: &Failure) -> ExitCode {
-    failure.message.lines().for_each(console::note);
-    ExitCode::from(failure.code)
 }
 
 fn dispatch(command: Command) -> Result<(), Failure> {
@@ -52,9 +58,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Completions { shell } => {
             let mut page = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "hearsay-lab", &mut page);
-            Ok(console::out(&page)?)
+            console::out(&page)
         }
-        Command::Man => Ok(console::out(&manual()?)?),
+        Command::Man => console::out(&manual()?),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Commands that only print something.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -138,22 +139,54 @@ fn completions_and_manual_are_printed() {
     assert!(manual.contains(".TH hearsay-lab") && manual.contains("keep"), "{manual}");
 }
 
+/// Runs a command whose standard output nobody reads; returns how it ended, and standard error.
+fn unread(command: &mut Command) -> (Option<i32>, String) {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped()).output();
+    let output = output.expect("it starts");
+    (output.status.signal(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
 #[test]
-fn a_reader_that_stops_is_not_an_error() {
-    for args in
-        [&["list"][..], &["list", "chain"], &["list", "--json"], &["man"], &["completions", "bash"]]
-    {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hearsay-lab"))
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        drop(child.stdout.take());
-        let output = child.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!said.contains("panicked"), "{args:?}: {said}");
+fn a_closed_pipe_ends_a_command_quietly() {
+    let pipe = Some(rustix::process::Signal::PIPE.as_raw());
+    for args in [
+        &["list"][..],
+        &["list", "chain"],
+        &["list", "--json"],
+        &["man"],
+        &["completions", "bash"],
+        &["--help"],
+    ] {
+        let ended = unread(Command::new(env!("CARGO_BIN_EXE_hearsay-lab")).args(args));
+        assert_eq!(ended, (pipe, String::new()), "{args:?}");
     }
+    let world = World::new();
+    let ended = unread(&mut world.lab(&[
+        "sim",
+        "chain",
+        "--set",
+        "bytes=1000",
+        "--quiet",
+        "--events",
+        "/dev/stdout",
+    ]));
+    assert_eq!(ended, (pipe, String::new()));
+}
+
+#[test]
+fn a_run_whose_result_nobody_reads_writes_its_files_and_ends_quietly() {
+    if !can_run("a_run_whose_result_nobody_reads_writes_its_files_and_ends_quietly") {
+        return;
+    }
+    let world = World::new();
+    let args = ["run", "chain", "--set", "hops=1", "--set", "bytes=1000", "--json", "r.json"];
+    let (signal, said) = unread(&mut world.lab(&args));
+    assert_eq!(signal, Some(rustix::process::Signal::PIPE.as_raw()), "{said}");
+    assert!(!said.contains("ended") && !said.contains("panicked"), "{said}");
+    assert!(world.path("r.json").exists());
+    world.nothing_is_left();
 }
 
 #[test]

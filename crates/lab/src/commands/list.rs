@@ -20,7 +20,7 @@ pub fn show(name: Option<&str>, as_json: bool) -> Result<(), Failure> {
         Some(_) => scenarios.iter().map(keys).collect(),
         None => lines(&scenarios),
     };
-    Ok(console::out(page.as_bytes())?)
+    console::out(page.as_bytes())
 }
 
 fn lines(scenarios: &[Scenario]) -> String {

@@ -30,7 +30,7 @@ const EACH: &str = "all";
 
 /// `hearsay-lab repro`.
 pub fn run(args: &Repro) -> Result<(), Failure> {
-    let Some(name) = &args.name else { return Ok(console::out(list().as_bytes())?) };
+    let Some(name) = &args.name else { return console::out(list().as_bytes()) };
     let chosen: Vec<_> = match name.as_str() {
         EACH => ALL.iter().collect(),
         name => vec![named(name).ok_or_else(|| unknown(name))?],

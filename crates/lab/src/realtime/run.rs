@@ -173,7 +173,7 @@ fn write(
     } else {
         table::page(run, &verdict::medium(snapshots))
     };
-    Ok(console::out(page.as_bytes())?)
+    console::out(page.as_bytes())
 }
 
 /// Prints how to enter the mesh, and waits for ctrl-C.

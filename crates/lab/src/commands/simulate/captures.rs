@@ -87,10 +87,8 @@ impl Captures {
     pub fn finish(&self) -> Result<(), Failure> {
         let mut all = self.0.borrow_mut();
         (0..all.files.len()).for_each(|station| all.write(station));
-        match all.failed.take() {
-            None => Ok(()),
-            Some(error) => Err(Failure::failed(format!("the captures are not complete: {error}"))),
-        }
+        let written = all.failed.take().map_or(Ok(()), Err);
+        written.map_err(|error| Failure::writing("the captures are not complete", &error))
     }
 }
 

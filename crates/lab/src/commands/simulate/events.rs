@@ -99,10 +99,8 @@ impl EventLog {
     pub fn finish(self) -> Result<(), Failure> {
         let mut file = self.file.borrow_mut();
         let flushed = file.writer.flush();
-        match file.failed.take().map_or(flushed, Err) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Failure::failed(format!("the events are not complete: {error}"))),
-        }
+        let written = file.failed.take().map_or(flushed, Err);
+        written.map_err(|error| Failure::writing("the events are not complete", &error))
     }
 }
 
