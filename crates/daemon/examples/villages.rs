@@ -216,7 +216,10 @@ impl Gateway {
                 }
                 NearOutput::Origin(input) => self.hear(input),
                 NearOutput::Past(id, ..) => self.end(id, Err(FetchError::NoRoom)),
-                NearOutput::Tcp(..) | NearOutput::TcpEnd(..) | NearOutput::Notice(_) => {}
+                NearOutput::Tcp(..)
+                | NearOutput::TcpCrossed(..)
+                | NearOutput::TcpEnd(..)
+                | NearOutput::Notice(_) => {}
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::config::{Overrides, Place, Size, Span};
 
 /// The exit codes, for `--help` and the manual page.
 pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; \
-    3 no daemon answers; 4 the content failed its verification. Of `doctor`: 1 something is broken; \
+    3 no daemon answers; 4 the content failed its verification; 141 nobody reads the output. Of `doctor`: 1 something is broken; \
     2 something could not be looked at.";
 
 /// A caching daemon for small mesh routers.

@@ -87,7 +87,8 @@ pub struct ObjectLine {
     pub length: u64,
     /// Seconds since it was fetched or validated (RFC 9111 §4.2.3).
     pub age_seconds: u64,
-    /// Seconds until the object is stale; if negative, seconds since then.
+    /// Seconds until the object is stale, by its origin and its content class; if negative, seconds since then. 0 also
+    /// if it must be validated before each use.
     pub fresh_seconds: i64,
 }
 

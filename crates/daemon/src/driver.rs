@@ -7,10 +7,11 @@ use crate::body_credit::BodyCredit;
 use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
+use crate::relayed::Relayed;
 use crate::uplink::{Feed, Outcome, Uplink};
 use crate::{clients, engine_log, origins};
 use bytes::Bytes;
-use classes::Reach;
+use classes::{Proven, Reach};
 use host::clock::Clock;
 use host::datagrams::Datagrams;
 use host::helper::Helper;
@@ -61,7 +62,7 @@ struct Inner {
     links: Links,
     /// What a mirror's paths stand for.
     reach: Reach,
-    pub relayed: Cell<u64>,
+    relayed: Relayed,
     /// Destination ports whose intercepted connections may be of any protocol.
     flow_ports: RefCell<FlowPorts>,
 }
@@ -158,7 +159,7 @@ impl Driver {
             links: Links::new(network.pool.dialler().traffic().clone()),
             network,
             reach,
-            relayed: Cell::new(0),
+            relayed: Relayed::default(),
             flow_ports: RefCell::default(),
         }))
     }
@@ -275,8 +276,8 @@ impl Driver {
         &self.0.links
     }
 
-    /// The number of bytes that were relayed without parsing.
-    pub fn relayed(&self) -> &Cell<u64> {
+    /// What was relayed without parsing.
+    pub fn relayed(&self) -> &Relayed {
         &self.0.relayed
     }
 
@@ -301,9 +302,14 @@ impl Driver {
         self.0.state.borrow().node.report()
     }
 
+    /// The archives that were found by their indexes.
+    pub fn proven(&self) -> Proven {
+        self.0.state.borrow_mut().node.by_class().proven.clone()
+    }
+
     /// Calls `look` with the engine's account of bytes, and returns its result.
     pub fn with_account<T>(&self, look: impl FnOnce(&mut Account) -> T) -> T {
-        look(self.0.state.borrow_mut().node.account())
+        look(self.0.state.borrow_mut().node.by_class().account)
     }
 
     /// The content of an answer that is given without the engine.
@@ -500,6 +506,10 @@ impl Feed for Driver {
             past.into_iter().for_each(|it| self.go_past(state, it));
         }
         self.feed_all(inputs.into_iter().map(Input::Origin));
+    }
+
+    fn relayed(&self) -> &Relayed {
+        Driver::relayed(self)
     }
 
     fn traffic(&self) -> &Traffic {

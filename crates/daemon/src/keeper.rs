@@ -9,9 +9,11 @@
 use crate::config::{Config, Place};
 use crate::driver::Driver;
 use crate::ledger::{Counted, Damaged, LedgerFile, LedgerPage, Now, Summary, damaged, unix_now};
+use crate::relayed;
 use host::helper::Helper;
 use host::intercept::{Forwarded, Kind};
 use host::traffic::With;
+use node::account::ClassBytes;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -217,8 +219,13 @@ fn counted(driver: &Driver, forwarded: Option<&Forwarded>) -> Now {
     let wire = driver.pool().dialler().traffic().totals();
     let wire = With::ALL.iter().zip(wire).map(|(with, it)| (with.name().to_owned(), it));
     let kinds = forwarded.into_iter().flat_map(|all| Kind::ALL.iter().zip(all));
+    let mut classes = driver.with_account(|account| account.by_name());
+    let relayed = driver.relayed().content();
+    if relayed != ClassBytes::default() {
+        classes.entry(relayed::CLASS.into()).or_default().add(relayed);
+    }
     Now {
-        classes: driver.with_account(|account| account.by_name()),
+        classes,
         wire: wire.collect(),
         forwarded: kinds.map(|(kind, it)| (kind.name().to_owned(), *it)).collect(),
     }

@@ -10,7 +10,7 @@ mod page;
 
 use std::time::SystemTime;
 
-pub use counts::{Counted, Figures, Now};
+pub use counts::{Counted, Figures, Now, total};
 pub use file::{LedgerFile, NAME, damaged, load};
 pub use page::{Damaged, LedgerPage, Saved, Summary};
 

@@ -49,6 +49,7 @@ mod progress;
 mod publish;
 mod put;
 mod query;
+mod relayed;
 mod reload;
 mod rights;
 mod run;

@@ -13,6 +13,7 @@ use crate::status::{
     Status, Store, StoreKind,
 };
 use crate::uplink::Uplink;
+use classes::{Classes, Proven, Verdict};
 use host::datagrams::Datagrams;
 use host::helper::Helper;
 use host::intercept::{Flows, missing_interfaces};
@@ -23,6 +24,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use store::CatalogueReader;
 use tokio::sync::watch;
@@ -227,7 +229,7 @@ impl Observed for Observer {
             },
             memory_budget_bytes: config.memory_bytes,
             clients: self.clients(),
-            relayed_bytes: self.driver.relayed().get(),
+            relayed_bytes: self.driver.relayed().passed.total(),
             ledger: Some(self.ledger.summary()),
             classes: now.classes,
             wire: now.wire,
@@ -247,8 +249,12 @@ impl Observed for Observer {
 
     async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
         let Some(catalogue) = self.catalogue() else { return Vec::new() };
+        let judge = Judge {
+            classes: Arc::clone(&self.driver.reach().classes),
+            proven: self.driver.proven(),
+        };
         // Reading the catalogue waits for the disk, so it is done on another thread.
-        let listed = tokio::task::spawn_blocking(move || newest(&catalogue, limit)).await;
+        let listed = tokio::task::spawn_blocking(move || newest(&catalogue, &judge, limit)).await;
         listed.unwrap_or_default()
     }
 
@@ -278,14 +284,30 @@ impl Publishes for Observer {
     }
 }
 
-fn newest(catalogue: &CatalogueReader, limit: usize) -> Vec<ObjectLine> {
+/// What the classes say of stored URLs, as they do of requests.
+struct Judge {
+    classes: Arc<Classes>,
+    proven: Proven,
+}
+
+impl Judge {
+    /// Of a URL that is hidden or cannot be read, nothing.
+    fn of(&self, url: &str) -> Verdict {
+        let target = url.parse().ok().and_then(|uri| Target::read(&uri));
+        let judged = target.map(|it| self.classes.judge_proven(&self.proven, it.url()));
+        judged.unwrap_or_default()
+    }
+}
+
+fn newest(catalogue: &CatalogueReader, judge: &Judge, limit: usize) -> Vec<ObjectLine> {
     let (mut lines, mut seen) = (Vec::new(), 0);
     let now = today();
     // Rows that cannot be read are not listed; the log says why.
     let _ = catalogue.for_each(None, |_, bytes| {
         seen += 1;
         if let Some(row) = Row::decode(bytes) {
-            lines.extend(row.records.iter().map(|record| line(&row.uri, record, now)));
+            let verdict = judge.of(&row.uri);
+            lines.extend(row.records.iter().map(|record| line(&row.uri, record, &verdict, now)));
         }
         seen < ROWS_MAX
     });
@@ -294,8 +316,8 @@ fn newest(catalogue: &CatalogueReader, limit: usize) -> Vec<ObjectLine> {
     lines
 }
 
-fn line(url: &str, record: &Record, now: Date) -> ObjectLine {
-    let (age_seconds, fresh_seconds) = record.age_and_freshness(now);
+fn line(url: &str, record: &Record, verdict: &Verdict, now: Date) -> ObjectLine {
+    let (age_seconds, fresh_seconds) = record.age_and_freshness(verdict, now);
     ObjectLine { url: url.to_owned(), length: record.length, age_seconds, fresh_seconds }
 }
 

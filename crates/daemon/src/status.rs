@@ -296,6 +296,12 @@ pub(crate) mod tests {
 
     /// What the ledger adds to a status.
     fn counted() -> Status {
+        let apt = ClassBytes {
+            served_local_bytes: 1 << 30,
+            served_origin_bytes: 3 << 30,
+            fetched_origin_bytes: 3 << 30,
+            ..ClassBytes::default()
+        };
         Status {
             ledger: Some(Summary {
                 today: Saved { given_bytes: 4 << 30, brought_bytes: 3 << 30 },
@@ -303,11 +309,7 @@ pub(crate) mod tests {
                 ever: Saved { given_bytes: 400 << 30, brought_bytes: 300 << 30 },
                 begun: 1_780_000_000,
             }),
-            classes: [(
-                "apt".to_owned(),
-                ClassBytes { served_origin_bytes: 3 << 30, ..ClassBytes::default() },
-            )]
-            .into(),
+            classes: [("apt".to_owned(), apt)].into(),
             wire: [("client".to_owned(), WireBytes { out_bytes: 5 << 30, ..WireBytes::default() })]
                 .into(),
             forwarded: [(

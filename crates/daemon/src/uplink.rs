@@ -15,6 +15,7 @@ use crate::entropy;
 use crate::identity::Identity;
 use crate::pair::tcp::Inbox;
 use crate::pair::{End, Histories, Results, Work, Workers, carry};
+use crate::relayed::Relayed;
 use crate::status::UplinkLine;
 use bytes::Bytes;
 use host::clock::Clock;
@@ -78,6 +79,9 @@ pub trait Feed: Clone + 'static {
 
     /// Hands on what an input has led to.
     fn apply(&self, outcome: Outcome);
+
+    /// Where bytes of TCP connections are counted.
+    fn relayed(&self) -> &Relayed;
 
     /// What connections count as.
     fn traffic(&self) -> &Traffic;
@@ -188,6 +192,11 @@ impl Uplink {
                 NearOutput::Tcp(id, bytes) => {
                     if let Some(inbox) = state.tcp.get(&id) {
                         inbox.put(bytes);
+                    }
+                }
+                NearOutput::TcpCrossed(id, crossed) => {
+                    if let Some(inbox) = state.tcp.get(&id) {
+                        inbox.comes(crossed);
                     }
                 }
                 NearOutput::TcpEnd(id, result) => {

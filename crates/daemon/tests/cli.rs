@@ -409,6 +409,41 @@ fn cutting_origin(body: &[u8], cut: usize) -> (Script, Arc<AtomicBool>) {
                 range.strip_prefix("bytes=").and_then(|it| it.split('-').next()?.parse().ok());
             let part = &body[from.unwrap_or(0)..];
             let status = if from.is_some() { "206 Partial Content" } else { "200 OK" };
+            #[test]
+            fn a_listing_says_for_how_long_requests_are_answered_from_here() {
+                let world = World::new();
+                let origin = Script::saying(
+                    "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\nhello",
+                );
+                let hearsay = Hearsay::start(&world);
+                // The index shows that the host has an archive of packages.
+                let index = origin.url("debian/dists/stable/InRelease");
+                let package = origin.url("debian/pool/main/h/hello/hello_1.0_all.deb");
+                let other = origin.url("other");
+                for url in [&index, &package, &other] {
+                    hearsay.get(url).expect(200);
+                }
+                hearsay.wait_until_durable();
+                hearsay.get(&package).expect_hit();
+                let listed = ended(hearsay.command(&["cache", "--json"]));
+                let listed: Vec<Value> = serde_json::from_str(&listed.out).expect("JSON");
+                let of = |url: &str| {
+                    let line = listed.iter().find(|it| it["url"] == url).expect("it is listed");
+                    line["fresh_seconds"].as_i64().expect("a number")
+                };
+                assert!((1..=300).contains(&of(&index)), "{listed:?}");
+                assert!(of(&package) == 31_536_000 && of(&other) <= 0, "{listed:?}");
+                let page = ended(hearsay.command(&["cache"])).out;
+                let line = |url: &str| {
+                    page.lines().find(|line| line.ends_with(url)).expect("it is listed")
+                };
+                assert!(line(&package).contains(" 365 d "), "{page}");
+                assert!(
+                    !line(&index).contains(" stale ") && line(&other).contains(" stale "),
+                    "{page}"
+                );
+            }
+
             let fields = "ETag: \"v1\"\r\nCache-Control: max-age=99\r\nAccept-Ranges: bytes\r\n";
             visit.send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n", part.len()));
             if let Some(from) = from {

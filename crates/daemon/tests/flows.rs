@@ -114,6 +114,16 @@ fn what_a_server_says_again_crosses_as_a_reference() {
         }
         assert!(crossed[0].0 > 200_000 && crossed[0].1 > 60_000, "{crossed:?}");
         assert!(crossed[1].0 < 12_000 && crossed[1].1 < 6_000, "{crossed:?}");
+        // The ledger counts what was given, and what did not cross for it.
+        let status = site.gateway.status();
+        let figure = |name: &str| status["classes"]["relayed"][name].as_u64().expect("a number");
+        let given = figure("served_origin_bytes")
+            + figure("served_far_reference_bytes")
+            + figure("served_far_difference_bytes");
+        let length = dump.len() as u64;
+        assert_eq!(given, 2 * (length + 1000), "{status}");
+        assert!(figure("fetched_far_reference_bytes") > length * 9 / 10, "{status}");
+        assert!(figure("fetched_far_reference_bytes") < length * 11 / 10, "{status}");
     });
 }
 

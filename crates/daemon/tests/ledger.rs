@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::world::network::{self, CLIENT, ORIGIN, there};
 use crate::world::schema::check_schema;
-use crate::world::{Curl, Hearsay, Nginx, Script, World, noise, sh, skipped, wait_until};
+use crate::world::{Curl, Hearsay, Nginx, Raw, Script, World, noise, sh, skipped, wait_until};
 
 const LENGTH: usize = 1_500_000;
 
@@ -94,6 +94,43 @@ fn a_miss_a_hit_and_a_refusal_to_store_are_told_apart_and_kept_through_a_kill() 
     assert!(done, "{said}");
     let page: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(of_class(&page, "served_local_bytes"), 3 * length);
+}
+
+#[test]
+fn a_tunnel_counts_while_it_is_open_and_every_command_says_the_same() {
+    let world = World::new();
+    let origin = Script::start(|visit| {
+        visit.send(noise(3, 40_960));
+        visit.wait_for_end();
+    });
+    let nginx = Nginx::start(&world, "");
+    nginx.put("file", &noise(7, 61_440));
+    let hearsay = Hearsay::start(&world);
+    hearsay.get(&nginx.url("file")).expect(200);
+    hearsay.get(&nginx.url("file")).expect_hit();
+    let mut client = Raw::connect(hearsay.proxy);
+    client.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.address));
+    assert_eq!(client.reply().status, 200);
+    client.take(40_960);
+    client.send("something");
+    let relayed = |page: &Value| page["total"]["classes"]["relayed"].clone();
+    wait_until("the bytes to be counted", || {
+        relayed(&ledger(&hearsay))["served_origin_bytes"] == 40_960
+    });
+    assert_eq!(relayed(&ledger(&hearsay))["fetched_origin_bytes"], 40_960);
+    wait_until("both ways to be counted", || hearsay.number("/relayed_bytes") == 40_969);
+    // 160 KiB were given, 100 KiB brought in.
+    let said = |args: &[&str]| String::from_utf8_lossy(&hearsay.command(args).stdout).into_owned();
+    let status = said(&["status"]);
+    for line in [
+        "saved        60 KiB: 38 % of 160 KiB served, 100 KiB fetched from origins\n",
+        "today        60 KiB saved: 38 % of 160 KiB\n",
+    ] {
+        assert!(status.contains(line), "{status}");
+    }
+    let page = said(&["ledger"]);
+    let all = page.lines().find(|line| line.trim_start().starts_with("all ")).expect("a sum");
+    assert!(all.contains("160 KiB") && all.contains("60 KiB") && all.contains("38 %"), "{page}");
 }
 
 #[test]

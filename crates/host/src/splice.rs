@@ -1,11 +1,14 @@
 //! Joins two connections, byte for byte, until both have ended.
 
 use std::borrow::Borrow;
+use std::cell::Cell;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy_bidirectional_with_sizes};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;
 
 use crate::client::Client;
@@ -42,36 +45,100 @@ impl Side for TokioIo<Upgraded> {
 /// What was read of both sides before: to be sent to far, and to near.
 pub type First<'a> = (&'a [u8], &'a [u8]);
 
-/// Sends what was read before, then copies in both directions. Returns the number of bytes from near to far, and back. If
+/// Bytes that have passed from near to far, and back.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// From near to far.
+    pub there: Cell<u64>,
+    /// From far to near.
+    pub back: Cell<u64>,
+}
+
+impl Passed {
+    /// So many bytes more have passed from near to far.
+    pub fn go_there(&self, bytes: u64) {
+        self.there.set(self.there.get() + bytes);
+    }
+
+    /// So many bytes more have passed from far to near.
+    pub fn come_back(&self, bytes: u64) {
+        self.back.set(self.back.get() + bytes);
+    }
+
+    /// Both together.
+    pub fn total(&self) -> u64 {
+        self.there.get() + self.back.get()
+    }
+}
+
+/// Sends what was read before, then copies in both directions, and counts it as it passes. If
 /// this is dropped or the process dies before both sides have ended, both connections are reset: a program that
 /// recognises the end of its data by the end of the connection must not take a part for the whole.
 pub async fn splice<A: Side, B: Side>(
     near: &mut A,
     far: &mut B,
     first: First<'_>,
-) -> io::Result<(u64, u64)> {
+    passed: &Passed,
+) -> io::Result<()> {
     near.tcp().into_iter().chain(far.tcp()).for_each(abort);
-    let passed = copy(near, far, first).await;
-    match passed {
-        Ok(_) => near.tcp().into_iter().chain(far.tcp()).for_each(end_in_order),
+    let copied = copy(near, far, first, passed).await;
+    match copied {
+        Ok(()) => near.tcp().into_iter().chain(far.tcp()).for_each(end_in_order),
         // What arrived before one of them broke off is still delivered to the other.
         Err(_) => {
             tokio::join!(reset(near), reset(far));
         }
     }
-    passed
+    copied
 }
 
 async fn copy<A: Side, B: Side>(
     near: &mut A,
     far: &mut B,
     (to_far, to_near): First<'_>,
-) -> io::Result<(u64, u64)> {
+    passed: &Passed,
+) -> io::Result<()> {
+    let (mut near, mut far) = (Counted(near, &passed.back), Counted(far, &passed.there));
     far.write_all(to_far).await?;
     near.write_all(to_near).await?;
-    let (there, back) =
-        copy_bidirectional_with_sizes(near, far, BUFFER_BYTES, BUFFER_BYTES).await?;
-    Ok((there + to_far.len() as u64, back + to_near.len() as u64))
+    copy_bidirectional_with_sizes(&mut near, &mut far, BUFFER_BYTES, BUFFER_BYTES).await?;
+    Ok(())
+}
+
+/// A side, and where the bytes are counted that it is given.
+struct Counted<'a, S>(&'a mut S, &'a Cell<u64>);
+
+impl<S: Side> AsyncRead for Counted<'_, S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.get_mut().0).poll_read(cx, buffer)
+    }
+}
+
+impl<S: Side> AsyncWrite for Counted<'_, S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let Self(side, count) = self.get_mut();
+        let written = Pin::new(&mut **side).poll_write(cx, bytes);
+        if let Poll::Ready(Ok(bytes)) = written {
+            count.set(count.get() + bytes as u64);
+        }
+        written
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.get_mut().0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.get_mut().0).poll_shutdown(cx)
+    }
 }
 
 async fn reset(side: &impl Side) {

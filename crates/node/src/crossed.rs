@@ -18,7 +18,7 @@ impl Crossed {
     }
 
     /// Takes what belongs to the next `bytes`.
-    fn take(&mut self, bytes: u64) -> Self {
+    pub fn take(&mut self, bytes: u64) -> Self {
         let reference = self.reference.min(bytes);
         let difference = self.difference.min(bytes - reference);
         self.reference -= reference;
@@ -26,7 +26,8 @@ impl Crossed {
         Self { reference, difference }
     }
 
-    fn add(&mut self, more: Self) {
+    /// Adds more.
+    pub fn add(&mut self, more: Self) {
         self.reference = self.reference.saturating_add(more.reference);
         self.difference = self.difference.saturating_add(more.difference);
     }

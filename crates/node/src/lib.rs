@@ -80,7 +80,7 @@ pub use input::{
     SearchConfig, SearchTimeout, Settings, Squares, StoreInput, Ticket,
 };
 pub use misbehaviour::Misbehaviour;
-pub use node::Node;
+pub use node::{ByClass, Node};
 pub use output::{ClientOutput, Dial, Fetch, Head, LinkOutput, OriginOutput, Output, StoreOutput};
 pub use overhear::Overhearing;
 pub use peers::{Instead, PeerInfo, Tamper};

@@ -13,6 +13,7 @@ use crate::refusals::Refusals;
 use crate::request::Ask;
 use crate::routes::{RouteTable, Routes, Told};
 use crate::stock::{Stock, name_of};
+use classes::Verdict;
 use std::net::{IpAddr, SocketAddr};
 use wire::peer::{Capability, Gateway, Hello};
 use wire::{ChunkId, Date, Hint, Instant, NodeId, ObjectKey, Oid, PublicKey};
@@ -168,7 +169,7 @@ impl Mesh {
         let is_complete = first.is_some() || record.length == 0;
         let is_shared = is_complete && (is_signed || self.routes.is_gateway());
         if is_shared && self.config.selection.leaves_the_way() {
-            let (_, left) = record.age_and_freshness(date);
+            let (_, left) = record.age_and_freshness(&Verdict::default(), date);
             let fresh_until = Date::from_unix(date.as_unix().saturating_add_signed(left));
             self.stock.put(name, first, fresh_until);
             // Others may have been evicted for it.

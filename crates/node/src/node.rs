@@ -32,6 +32,7 @@ use crate::timer::{self, Timer};
 use crate::{hints, http};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
+use classes::Proven;
 use store::Index;
 use wire::{ChunkId, Instant, NodeId, PublicKey};
 
@@ -50,6 +51,14 @@ pub struct Node {
     source: Source,
     /// Published objects.
     publish: Publish,
+}
+
+/// What a node knows by class.
+pub struct ByClass<'a> {
+    /// Content bytes.
+    pub account: &'a mut Account,
+    /// The archives that were found by their indexes.
+    pub proven: &'a Proven,
 }
 
 impl Node {
@@ -148,9 +157,9 @@ impl Node {
         &mut self.cx.events
     }
 
-    /// Content bytes by class. The driver reads them now and then, and decides whether hosts are counted.
-    pub fn account(&mut self) -> &mut Account {
-        &mut self.cx.account
+    /// What is known by class. The driver reads the account now and then, and decides whether hosts are counted.
+    pub fn by_class(&mut self) -> ByClass<'_> {
+        ByClass { account: &mut self.cx.account, proven: &self.cx.proven }
     }
 
     /// All peers, ordered by id.

@@ -25,7 +25,7 @@ pub async fn carry(driver: Driver, stream: Client, client: IpAddr, dialled: Sock
     let by_pair = driver.pair().and_then(|pair| pair.dial(driver.clone(), dialled, client));
     match by_pair {
         Some(by_pair) => match by_pair.carry(stream).await {
-            Carried::Whole(passed) => driver.relayed().set(driver.relayed().get() + passed),
+            Carried::Whole => {}
             Carried::Past(stream, said) => relay(driver, stream, &said, client, dialled).await,
         },
         None => relay(driver, stream, &[], client, dialled).await,
@@ -43,9 +43,8 @@ pub async fn relay(
     let dialler = driver.pool().dialler();
     match dialler.dial(&Dial::Address(dialled), client, Caller::Intercepted).await {
         Ok(mut origin) => {
-            if let Ok((there, back)) = splice(&mut stream, &mut origin, (first, &[])).await {
-                driver.relayed().set(driver.relayed().get() + there + back);
-            }
+            // If it breaks off, both are reset.
+            let _ = splice(&mut stream, &mut origin, (first, &[]), &driver.relayed().passed).await;
         }
         // As if its server had refused it.
         Err(_) => abort(&stream),
@@ -117,11 +116,8 @@ pub async fn join(
     permit: &Permit,
 ) {
     permit.tunnel();
-    let passed = tokio::select! {
-        passed = splice(near, far, first) => passed,
-        () = permit.closed() => return,
-    };
-    if let Ok((there, back)) = passed {
-        driver.relayed().set(driver.relayed().get() + there + back);
+    tokio::select! {
+        _ = splice(near, far, first, &driver.relayed().passed) => {}
+        () = permit.closed() => {}
     }
 }

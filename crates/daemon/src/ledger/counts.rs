@@ -106,10 +106,15 @@ impl Figures {
 
     /// All classes together.
     pub fn total(&self) -> ClassBytes {
-        let mut total = ClassBytes::default();
-        self.classes.values().for_each(|it| total.add(*it));
-        total
+        total(&self.classes)
     }
+}
+
+/// All classes together.
+pub fn total(classes: &BTreeMap<String, ClassBytes>) -> ClassBytes {
+    let mut total = ClassBytes::default();
+    classes.values().for_each(|it| total.add(*it));
+    total
 }
 
 fn put<T: Default>(rows: &mut BTreeMap<String, T>, columns: &[Column<T>], amount: &Amount) {

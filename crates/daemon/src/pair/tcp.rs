@@ -2,7 +2,7 @@
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use host::parting::{LINGER, abort, end_in_order};
-use node::FetchError;
+use node::{Crossed, FetchError};
 use std::borrow::Borrow;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,6 +19,7 @@ pub const WAITING_MAX: u64 = 64 * 1024;
 #[derive(Default)]
 pub struct Inbox {
     bytes: RefCell<VecDeque<Bytes>>,
+    crossed: Cell<Crossed>,
     end: Cell<Option<Result<(), FetchError>>>,
     changed: Notify,
     broken: Notify,
@@ -29,6 +30,21 @@ impl Inbox {
     pub fn put(&self, bytes: Bytes) {
         self.bytes.borrow_mut().push_back(bytes);
         self.changed.notify_one();
+    }
+
+    /// Bytes that come next crossed like this.
+    pub fn comes(&self, crossed: Crossed) {
+        let mut all = self.crossed.get();
+        all.add(crossed);
+        self.crossed.set(all);
+    }
+
+    /// How these bytes crossed, which the connection has taken.
+    pub fn taken(&self, bytes: u64) -> Crossed {
+        let mut all = self.crossed.get();
+        let taken = all.take(bytes);
+        self.crossed.set(all);
+        taken
     }
 
     /// No more. An error breaks the connection off, after what waits.

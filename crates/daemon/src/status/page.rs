@@ -2,8 +2,9 @@
 //! the daemon's state.
 
 use super::{Clients, Mesh, Overhear, Rights, SelfTest, Status, StoreKind, whence};
-use crate::ledger::Summary;
+use crate::ledger::{Saved, Summary, total};
 use crate::term::{self, Style};
+use node::account::ClassBytes;
 use node::{NotStored, Recent, Report};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +27,7 @@ impl Status {
         let uptime = term::duration(self.process.uptime());
         page.text.push_str(&format!("{}, up {uptime}\n\n", style.strong(&title)));
         page.outage(&self.report);
-        page.saved(&self.report);
+        page.saved(&total(&self.classes));
         if let Some(ledger) = &self.ledger {
             page.ledger(ledger);
         }
@@ -81,33 +82,32 @@ impl Page {
         }
     }
 
-    /// The bytes saved: all that were sent to clients and peers, less those received from origins and
-    /// peers.
-    fn saved(&mut self, report: &Report) {
-        let overheard = report.served_overheard_bytes + report.served_repaired_bytes;
-        let served = report.served_local_bytes
-            + report.served_peer_bytes
-            + report.served_origin_bytes
-            + overheard;
-        let given = served + report.peer_out_bytes;
-        let saved = given.saturating_sub(report.origin_bytes + report.peer_in_bytes);
-        let amount = self.style.strong(&term::bytes(saved));
-        let share = term::percent(saved, given);
+    /// The bytes saved since the start, as the ledger counts them.
+    fn saved(&mut self, all: &ClassBytes) {
+        let overheard = all.served_overheard_bytes + all.served_repaired_bytes;
+        let (served, it) = (all.served(), Saved::from(all));
+        let amount = self.style.strong(&term::bytes(it.saved()));
+        let share = term::percent(it.saved(), it.given_bytes);
+        let fetched = all.fetched_origin_bytes + all.fetched_far_difference_bytes;
         let mut items = vec![
-            format!("{amount}: {share} of {} served", term::bytes(given)),
-            format!("{} fetched from origins", term::bytes(report.origin_bytes)),
+            format!("{amount}: {share} of {} served", term::bytes(it.given_bytes)),
+            format!("{} fetched from origins", term::bytes(fetched)),
         ];
-        if report.peer_in_bytes > 0 {
-            items.push(format!("{} from peers", term::bytes(report.peer_in_bytes)));
+        if all.fetched_far_reference_bytes > 0 {
+            let bytes = term::bytes(all.fetched_far_reference_bytes);
+            items.push(format!("{bytes} only referred to by the far end"));
+        }
+        if all.fetched_peer_bytes > 0 {
+            items.push(format!("{} from peers", term::bytes(all.fetched_peer_bytes)));
         }
         self.row("saved", &items);
         let mut part = |label, bytes| {
             let share = term::percent(bytes, served);
             self.row(label, &[format!("{} ({share} of bytes)", term::bytes(bytes))]);
         };
-        part("from here", report.served_local_bytes);
-        if report.served_peer_bytes > 0 {
-            part("from peers", report.served_peer_bytes);
+        part("from here", all.served_local_bytes);
+        if all.served_peer_bytes > 0 {
+            part("from peers", all.served_peer_bytes);
         }
         if overheard > 0 {
             part("overheard", overheard);
@@ -504,8 +504,10 @@ intercept    br-lan port 80, to port 3130, what leads out by wan
     #[test]
     fn in_a_mesh_peers_and_sources_are_said() {
         let mut status = Status { mesh: Some(in_mesh()), ..busy() };
+        let apt = status.classes.get_mut("apt").expect("it is there");
+        (apt.served_peer_bytes, apt.fetched_far_reference_bytes) = (1 << 30, 1 << 30);
         let report = &mut status.report;
-        (report.peers, report.served_peer_bytes) = (2, 1 << 30);
+        report.peers = 2;
         (report.peer_units_in_bytes, report.peer_in_bytes) = (95 << 20, 100 << 20);
         let recent = |uri: &str, peer_bytes, source: &str| {
             let (uri, source) = (uri.into(), source.into());
@@ -518,7 +520,11 @@ from here    1.0 GiB (20 % of bytes)
 from peers   1.0 GiB (20 % of bytes)
 ";
         assert!(page.contains(expected), "{page}");
-        assert!(page.contains(" of 5.0 GiB served, 3.0 GiB fetched from origins,"), "{page}");
+        let expected = "\
+saved        2.0 GiB: 40 % of 5.0 GiB served, 3.0 GiB fetched from origins,
+             1.0 GiB only referred to by the far end
+";
+        assert!(page.contains(expected), "{page}");
         let expected = "\
 peers        2 (ph-thcp), 95 MiB of units in, 0 B out, 5 % overhead
 identity     1a2b3c4d5e6f70819a2b3c4d5e6f7081
@@ -540,7 +546,8 @@ latest         5.0 MiB  r2                    http://a/8
     fn what_is_overheard_is_said() {
         let mut status = Status { overhear: Some(hearing()), ..busy() };
         status.report.overheard = heard();
-        status.report.served_overheard_bytes = 1 << 30;
+        let apt = status.classes.get_mut("apt").expect("it is there");
+        apt.served_overheard_bytes = 1 << 30;
         let page = status.page(PLAIN);
         let expected = "\
 overhear     mon0 (radiotap), 16 MiB captured, 7 segments dropped

@@ -7,7 +7,7 @@ use host::client::Client;
 use host::parting::abort_after_all;
 use node::FetchError;
 use node::uplink::{FlowId, NearInput, TcpId};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
@@ -20,16 +20,14 @@ pub struct Dialled<D: Feed> {
     driver: D,
     id: TcpId,
     inbox: Rc<Inbox>,
-    /// Bytes in both directions.
-    passed: Cell<u64>,
     /// What the client has said, until its server answers, or it is too much to keep.
     said: RefCell<Option<BytesMut>>,
 }
 
 /// What became of a client's connection.
 pub enum Carried {
-    /// It has ended. How many bytes passed.
-    Whole(u64),
+    /// It has ended.
+    Whole,
     /// The far end had no room for it, and has not dialled: it goes on past the pair, with what the client has said.
     Past(Client, BytesMut),
 }
@@ -55,7 +53,6 @@ impl Uplink {
             driver,
             id,
             inbox,
-            passed: Cell::new(0),
             said: RefCell::new(Some(BytesMut::new())),
         })
     }
@@ -66,18 +63,14 @@ impl<D: Feed> Dialled<D> {
     pub async fn carry(self, client: Client) -> Carried {
         let (client, is_whole) = converse(client, &self.inbox, &self).await;
         if is_whole {
-            return Carried::Whole(self.passed.get());
+            return Carried::Whole;
         }
         let is_past = self.inbox.result() == Some(Err(FetchError::NoRoom));
         if let Some(said) = self.said.take().filter(|_| is_past) {
             return Carried::Past(client, said);
         }
         abort_after_all(&client).await;
-        Carried::Whole(self.passed.get())
-    }
-
-    fn pass(&self, bytes: u64) {
-        self.passed.set(self.passed.get() + bytes);
+        Carried::Whole
     }
 }
 
@@ -101,7 +94,7 @@ impl<D: Feed> Engine for Dialled<D> {
     }
 
     async fn heard(&self, bytes: Bytes) {
-        self.pass(bytes.len() as u64);
+        self.driver.relayed().passed.go_there(bytes.len() as u64);
         let mut said = self.said.borrow_mut();
         if let Some(kept) = &mut *said {
             kept.extend_from_slice(&bytes);
@@ -118,7 +111,7 @@ impl<D: Feed> Engine for Dialled<D> {
     }
 
     fn took(&self, bytes: u64) {
-        self.pass(bytes);
+        self.driver.relayed().come_back(bytes, self.inbox.taken(bytes));
         *self.said.borrow_mut() = None;
         self.driver.uplink(NearInput::GrantTcp(self.id, bytes));
     }

@@ -209,7 +209,7 @@ proptest! {
         let (record, oracle) = (record(&heads), policy(&heads));
         let mut row = Row::default();
         row.put(Rc::new(record.clone()));
-        let (_, left) = record.age_and_freshness(now);
+        let (_, left) = record.age_and_freshness(&classes::Verdict::default(), now);
         // The two differ at exactly the permitted second (see `max-stale` above).
         if left <= 0 && says(next, &format!("max-stale={}", -left)) {
             return Ok(());

@@ -5,8 +5,8 @@
 
 use super::bytes::{Reader, Writer};
 use super::directives::CacheControl;
-use super::freshness;
-use classes::Kind;
+use super::{freshness, reuse};
+use classes::Verdict;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use std::rc::Rc;
 use wire::{Date, Digest, ObjectKey, PublicKey, RecordId, Signature};
@@ -132,15 +132,19 @@ impl RecordSignature {
 impl Record {
     /// Whether a request with these fields selects this record (RFC 9111 §4.1).
     pub fn is_selected_by(&self, request: &HeaderMap) -> bool {
-        super::reuse::selects(self, request)
+        reuse::selects(self, request)
     }
 
-    /// The record's age, and how long it stays fresh (below zero: how long it has been stale). In seconds.
-    pub fn age_and_freshness(&self, now: Date) -> (u64, i64) {
-        let age = freshness::age(self, now);
-        let lifetime =
-            freshness::lifetime(self, &CacheControl::of_response(&self.headers), Kind::Undecided);
-        (age, lifetime as i64 - age as i64)
+    /// The record's age, and how long it stays fresh (below zero: how long it has been stale), by what the classes say of
+    /// its URI and as for a request without wishes of its own. In seconds.
+    pub fn age_and_freshness(&self, verdict: &Verdict, now: Date) -> (u64, i64) {
+        let (age, kind) = (freshness::age(self, now), verdict.kind);
+        if reuse::never_changes(self, kind) {
+            return (age, reuse::FOR_EVER);
+        }
+        let control = CacheControl::of_response(&self.headers);
+        let left = freshness::lifetime(self, &control, kind) as i64 - age as i64;
+        (age, if self.invalid || control.no_cache { left.min(0) } else { left })
     }
 
     /// Whether a request for content with this digest may be given this. An error has no digest to compare; a coded form
@@ -263,6 +267,7 @@ impl Record {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use classes::Kind;
     use http::header;
     use proptest::prelude::*;
 
@@ -374,9 +379,23 @@ pub(crate) mod tests {
 
     #[test]
     fn an_age_and_what_is_left_of_a_lifetime_are_told() {
-        let record = record(&[("cache-control", "max-age=60"), ("age", "5")]);
-        assert_eq!(record.age_and_freshness(Date::from_unix(1010)), (15, 45));
-        assert_eq!(record.age_and_freshness(Date::from_unix(1100)), (105, -45));
+        let given = record(&[("cache-control", "max-age=60"), ("age", "5")]);
+        let at = |record: &Record, kind, now| {
+            let verdict = Verdict { kind, ..Verdict::default() };
+            record.age_and_freshness(&verdict, Date::from_unix(now))
+        };
+        assert_eq!(at(&given, Kind::Undecided, 1010), (15, 45));
+        assert_eq!(at(&given, Kind::Undecided, 1100), (105, -45));
+        let package = Kind::Immutable { digest: None };
+        assert_eq!(at(&given, package, 1100), (105, 31_536_000));
+        let index = Kind::Changing { lifetime: 200, stale: 0 };
+        assert_eq!(at(&given, index, 1100), (105, -45), "the origin's own lifetime counts more");
+        let silent = record(&[]);
+        assert_eq!(at(&silent, index, 1100), (100, 100));
+        let marked = Record { invalid: true, ..silent.clone() };
+        assert_eq!((at(&marked, index, 1100).1, at(&marked, package, 1100).1), (0, 0));
+        let asked = record(&[("cache-control", "no-cache, max-age=600")]);
+        assert_eq!(at(&asked, Kind::Undecided, 1100), (100, 0));
     }
 
     #[test]

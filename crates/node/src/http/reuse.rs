@@ -81,7 +81,7 @@ fn hit(record: &Rc<Record>, left: i64) -> Reuse {
 }
 
 /// Whether the content class promises that the content under the record's URI never changes.
-fn never_changes(record: &Record, kind: Kind) -> bool {
+pub fn never_changes(record: &Record, kind: Kind) -> bool {
     matches!(kind, Kind::Immutable { .. }) && record.status == StatusCode::OK && !record.invalid
 }
 

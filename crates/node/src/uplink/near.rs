@@ -20,6 +20,7 @@ use super::wanax::Published;
 use super::work::{Done, Job};
 use super::{FlowId, TcpId};
 use crate::access::{Access, is_local};
+use crate::crossed::Crossed;
 use crate::input::{FetchError, FetchId, OriginInput};
 use crate::output::{Dial, Fetch, OriginOutput};
 use bytes::Bytes;
@@ -103,6 +104,8 @@ pub enum NearOutput {
     Origin(OriginInput),
     /// For the client of a TCP connection: bytes that its server sent.
     Tcp(TcpId, Bytes),
+    /// How bytes of [`NearOutput::Tcp`] crossed that come next.
+    TcpCrossed(TcpId, Crossed),
     /// The server of a TCP connection has said all. With an error the connection is refused, reset or broken off, maybe
     /// after the server has said all. With [`FetchError::NoRoom`] nobody has dialled: the driver may dial itself.
     TcpEnd(TcpId, Result<(), FetchError>),
@@ -384,12 +387,10 @@ impl Near {
                 Event::Message(Message::Cancel(id)) => self.unheard(FlowId::of(id)),
                 Event::Message(_) => {}
                 Event::Content(id, bytes) => self.content(FlowId::of(id), bytes),
-                Event::Crossed(id, crossed) => {
-                    if let FlowId::Fetch(id) = FlowId::of(id) {
-                        let crossed = OriginInput::Crossed(id, crossed);
-                        self.outputs.push_back(NearOutput::Origin(crossed));
-                    }
-                }
+                Event::Crossed(id, crossed) => self.outputs.push_back(match FlowId::of(id) {
+                    FlowId::Fetch(id) => NearOutput::Origin(OriginInput::Crossed(id, crossed)),
+                    FlowId::Tcp(id) => NearOutput::TcpCrossed(id, crossed),
+                }),
                 Event::End(id, result) => self.end(FlowId::of(id), result),
                 Event::Work(number, job) => self.outputs.push_back(NearOutput::Work(number, job)),
             }

@@ -8,7 +8,8 @@ const LENGTH: usize = 100_000;
 
 /// The only class of which anything was counted.
 fn other(net: &mut Net) -> ClassBytes {
-    let rows: Vec<_> = net.node.account().classes().map(|(id, row)| (id.0, *row)).collect();
+    let rows: Vec<_> =
+        net.node.by_class().account.classes().map(|(id, row)| (id.0, *row)).collect();
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(rows[0].0, 0);
     rows[0].1
@@ -50,11 +51,11 @@ fn hosts_are_counted_where_they_are_wanted() {
     net.origin.put(URL, Page::of(LENGTH).fresh(60));
     net.call(Call::get(URL));
     net.settle();
-    assert!(net.node.account().take_hosts().is_empty(), "they were not wanted");
-    net.node.account().count_hosts(true);
+    assert!(net.node.by_class().account.take_hosts().is_empty(), "they were not wanted");
+    net.node.by_class().account.count_hosts(true);
     net.call(Call::get(URL));
     net.settle();
-    let hosts = net.node.account().take_hosts();
+    let hosts = net.node.by_class().account.take_hosts();
     assert_eq!(hosts["o.test"], HostBytes { served: LENGTH as u64, fetched: 0 });
     assert_eq!(hosts.len(), 1);
     net.done();

@@ -6,7 +6,7 @@ use node::uplink::{
     Far, FarConfig, FarInput, FarOutput, FlowId, Guest, MemoryUnits, Near, NearConfig, NearInput,
     NearOutput, PairKeys, Published, Reach, State, TcpId, Worker,
 };
-use node::{Access, Caller, Dial, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
+use node::{Access, Caller, Crossed, Dial, Fetch, FetchError, FetchId, OriginInput, OriginOutput};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -127,6 +127,8 @@ pub struct Net {
     pub past: Vec<FetchId>,
     /// Requests that were said to be silent, and when.
     pub silent: Vec<(Instant, FetchId)>,
+    /// How the clients' bytes crossed, by what the near end told.
+    pub told: Crossed,
     pub notices: Vec<String>,
     /// Bytes that crossed: down, up.
     pub crossed: (u64, u64),
@@ -197,6 +199,7 @@ impl Net {
             answers: BTreeMap::new(),
             past: Vec::new(),
             silent: Vec::new(),
+            told: Crossed::default(),
             notices: Vec::new(),
             crossed: (0, 0),
             grant: u64::MAX / 2,
@@ -486,6 +489,7 @@ impl Net {
             }
             NearOutput::Origin(input) => self.answer(input),
             NearOutput::Past(id, ..) => self.past.push(id),
+            NearOutput::TcpCrossed(_, it) => self.told.add(it),
             NearOutput::Notice(text) => self.notices.push(text),
             NearOutput::Tcp(id, bytes) => {
                 let Some(client) = self.clients.get_mut(&id) else { return };

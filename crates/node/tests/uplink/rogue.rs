@@ -286,7 +286,8 @@ impl AgainstNear {
             }
             NearOutput::Origin(
                 OriginInput::Crossed(..) | OriginInput::Interim(..) | OriginInput::Silent(_),
-            ) => {}
+            )
+            | NearOutput::TcpCrossed(..) => {}
             NearOutput::Origin(OriginInput::End(id, result)) => self.ended(id.0, result),
             NearOutput::Past(id, ..) => self.past.push(id.0),
             NearOutput::Notice(text) => self.notices.push(text),

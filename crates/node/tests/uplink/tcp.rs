@@ -65,6 +65,8 @@ fn what_a_server_says_again_crosses_as_references() {
     let first = net.hear_all(SERVER, &dump);
     let again = net.hear_all(SERVER, &dump);
     assert!(first > 40_000 && again < 2_000, "{first}, then {again}");
+    // As much as the ledger is to count as saved.
+    assert!(net.told.reference + 8_000 > dump.len() as u64, "{:?} of {}", net.told, dump.len());
     let mut changed = dump.clone();
     changed.splice(200_000..200_000, *b"a row that is new");
     let third = net.hear_all(SERVER, &changed);

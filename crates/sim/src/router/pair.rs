@@ -232,7 +232,7 @@ impl Pair {
                     self.streams.get(id).into_iter().for_each(|it| it.end(result));
                 }
                 // That the far end answers is no trouble.
-                NearOutput::Notice(_) => {}
+                NearOutput::TcpCrossed(..) | NearOutput::Notice(_) => {}
             }
         }
         drained
