@@ -22,7 +22,9 @@ mod classes;
 mod display;
 mod experiment;
 mod file;
+mod idle;
 mod intercept;
+mod locate;
 mod machine;
 mod mesh;
 mod mirror;
@@ -189,10 +191,17 @@ impl Given {
         if let Place::Dir(path) = &config.store.place
             && let Err(unfit) = store::check_place(path)
         {
-            let key = if self.overrides.store.is_some() { "--store" } else { "[store] path" };
-            wrong.add(key, unfit.to_string());
+            wrong.add("[store] path", unfit.to_string());
         }
-        wrong.unless(config)
+        self.locate(wrong).unless(config)
+    }
+
+    /// Names the lines of settings in errors.
+    pub fn locate(&self, wrong: ConfigError) -> ConfigError {
+        let file = self.file.as_deref();
+        let (name, text) = (path_or_default(file).display().to_string(), read_text(file));
+        let source = Source { name: &name, text: text.as_deref().unwrap_or_default() };
+        wrong.locate(source, &self.overrides)
     }
 }
 
@@ -200,14 +209,14 @@ impl Config {
     /// Loads the settings of the file and the command line. Without a path, the file is
     /// [`FILE_DEFAULT`], if it exists.
     pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigError> {
-        let path_or_default = path.unwrap_or(Path::new(FILE_DEFAULT));
+        let path_or_default = path_or_default(path);
         let name = path_or_default.display().to_string();
         let text = read_text(path)?;
         let source = Source { name: &name, text: &text };
         let mut config = Self::from_text(source, overrides, &Machine::here())?;
         config.warnings.extend(exposed_key(source, path_or_default));
-        config.warnings.extend(config.not_intercepted());
-        config.warnings.extend(config.intercept.unaided());
+        let idle = config.idle(source, &idle::Here).locate(source, overrides);
+        config.warnings.extend(idle.problems.iter().map(ToString::to_string));
         let mut wrong = ConfigError::default();
         config.classes = Tables::beside(path_or_default, &mut wrong);
         wrong.unless(config)
@@ -224,7 +233,7 @@ impl Config {
         let config = reader.config(file, overrides);
         // A misspelt setting is reported once, and not once more as missing.
         wrong.unless(())?;
-        config.check(machine).unless(config)
+        config.check(machine).locate(source, overrides).unless(config)
     }
 
     /// Finds settings that conflict with each other or with the machine, from either source.
@@ -240,7 +249,7 @@ impl Config {
         } else if let Some(rules) = self.rules()
             && let Err(error) = rules.validate()
         {
-            wrong.add("intercept", error.to_string());
+            wrong.add("[intercept] interfaces", error.to_string());
         }
         self.access.check(&mut wrong);
         self.mesh.check(&mut wrong);
@@ -368,8 +377,12 @@ fn configured_control() -> Option<PathBuf> {
     wrong.unless(control).ok()
 }
 
+fn path_or_default(path: Option<&Path>) -> &Path {
+    path.unwrap_or(Path::new(FILE_DEFAULT))
+}
+
 fn read_text(path: Option<&Path>) -> Result<String, ConfigError> {
-    let file = path.unwrap_or(Path::new(FILE_DEFAULT));
+    let file = path_or_default(path);
     match std::fs::read_to_string(file) {
         Err(error) if path.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
             Ok(String::new())
@@ -707,26 +720,26 @@ mod tests {
             ),
             (
                 "listen = [\"127.0.0.1:1\", \"0.0.0.0:1\"]",
-                "listen: 0.0.0.0:1 is taken by listen (127.0.0.1:1): choose another port",
+                "h.toml:1: listen: 0.0.0.0:1 is taken by listen (127.0.0.1:1): choose another port",
             ),
             (
                 "[metrics]\nlisten = \"127.0.0.1:3128\"",
-                "[metrics] listen: 127.0.0.1:3128 is taken by listen (127.0.0.1:3128): choose another port",
+                "h.toml:2: [metrics] listen: 127.0.0.1:3128 is taken by listen (127.0.0.1:3128): choose another port",
             ),
-            ("memory = \"1MiB\"", "memory: 1MiB is too little: at least 4MiB"),
+            ("memory = \"1MiB\"", "h.toml:1: memory: 1MiB is too little: at least 4MiB"),
             (
                 "memory = \"1GiB\"",
-                "memory: the budget would be 1GiB, and this machine has 128MiB: take less",
+                "h.toml:1: memory: the budget would be 1GiB, and this machine has 128MiB: take less",
             ),
             (
                 "drain = \"forever\"",
                 "h.toml:1: drain: \"forever\" is not a span of time: expected something like 60s, 5min or 0s",
             ),
-            ("[store]\nsize = 5", "[store] size: 5 is too little: at least 16MiB"),
-            ("[store]\nsize = \"3TiB\"", "[store] size: 3TiB is too much: at most 2TiB"),
+            ("[store]\nsize = 5", "h.toml:2: [store] size: 5 is too little: at least 16MiB"),
+            ("[store]\nsize = \"3TiB\"", "h.toml:2: [store] size: 3TiB is too much: at most 2TiB"),
             (
                 "[store]\npath = \"memory\"\nsize = \"120MiB\"",
-                "[store] size: the store and `memory` together would be 136MiB, and this machine has 128MiB: take less",
+                "h.toml:3: [store] size: the store and `memory` together would be 136MiB, and this machine has 128MiB: take less",
             ),
             (
                 "[store]\npolicy = \"fifo\"",
@@ -754,16 +767,19 @@ mod tests {
             ),
             (
                 "[mesh]\ninterfaces = [\"a b\"]",
-                "mesh: \"a b\" is not the name of an interface; see `ip link`",
+                "h.toml:2: [mesh] interfaces: \"a b\" is not the name of an interface; see `ip link`",
             ),
             (
                 "listen = []",
-                "listen: nothing to listen on: give `listen` or [mirror] an address, or [intercept] an interface",
+                "h.toml:1: listen: nothing to listen on: give `listen` or [mirror] an address, or [intercept] an interface",
             ),
         ] {
             assert_eq!(complaint(text), expected);
         }
-        assert!(complaint("[intercept]\ninterfaces = [\"a b\"]").starts_with("intercept: \"a b\""));
+        assert!(
+            complaint("[intercept]\ninterfaces = [\"a b\"]")
+                .starts_with("h.toml:2: [intercept] interfaces: \"a b\"")
+        );
         assert_eq!(complaint("memory = 1\n[store]\nsize = 1").lines().count(), 2);
     }
 
@@ -772,11 +788,11 @@ mod tests {
         for (text, expected) in [
             (
                 "[intercept]\nport = 1023",
-                "[intercept] port: 1023: needs a port from 1024 on, because the helper process, which opens it, has no right to open a lower one (CAP_NET_BIND_SERVICE)",
+                "h.toml:2: [intercept] port: 1023: needs a port from 1024 on, because the helper process, which opens it, has no right to open a lower one (CAP_NET_BIND_SERVICE)",
             ),
             (
                 "[mesh]\nport = 80",
-                "[mesh] port: 80: needs a port from 1024 on, because it is opened when interfaces appear, and then the daemon has no right to open a lower one (CAP_NET_BIND_SERVICE)",
+                "h.toml:2: [mesh] port: 80: needs a port from 1024 on, because it is opened when interfaces appear, and then the daemon has no right to open a lower one (CAP_NET_BIND_SERVICE)",
             ),
         ] {
             assert_eq!(complaint(text), expected);

@@ -66,7 +66,7 @@ mod turned_away;
 mod uplink;
 
 use cli::{Cli, Command, Run};
-use config::{Config, ConfigError, FILE_DEFAULT, Given, control_paths};
+use config::{Config, FILE_DEFAULT, Given, control_paths};
 use exit::Failure;
 use term::Style;
 
@@ -119,7 +119,7 @@ fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> 
     if run.as_helper {
         return rights::serve(&given);
     }
-    let config = fit(given.load())?;
+    let config = fit(&given)?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     rights::check_owner(&config.store.place)?;
     let helper = rights::start_helper();
@@ -127,9 +127,10 @@ fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> 
 }
 
 /// The settings, if this machine has every interface that they name.
-fn fit(config: Result<Config, ConfigError>) -> Result<Config, Failure> {
-    let config = config.map_err(Failure::usage)?;
-    config.access.check_interfaces(host::egress::is_there).map_err(Failure::usage)?;
+fn fit(given: &Given) -> Result<Config, Failure> {
+    let config = given.load().map_err(Failure::usage)?;
+    let there = config.access.check_interfaces(host::egress::is_there);
+    there.map_err(|wrong| Failure::usage(given.locate(wrong)))?;
     Ok(config)
 }
 
@@ -146,7 +147,7 @@ async fn show_status(paths: &[std::path::PathBuf], json: bool) -> Result<(), Fai
 
 fn check_config(file: Option<&Path>) -> Result<(), Failure> {
     let given = Given { file: file.map(Path::to_owned), ..Given::default() };
-    let config = fit(given.load())?;
+    let config = fit(&given)?;
     let name = file.unwrap_or(Path::new(FILE_DEFAULT));
     if file.is_none() && !name.exists() {
         out::line(format_args!("{} does not exist: the defaults apply", name.display()))?;

@@ -166,6 +166,37 @@ fn a_sound_configuration_is_shown() {
 }
 
 #[test]
+fn what_does_nothing_is_warned_of_with_its_line() {
+    let world = World::new();
+    let store = world.path("store").display().to_string();
+    let text = format!(
+        "[store]\npath = {store:?}\nsize = \"2TiB\"\n[intercept]\ninterfaces = [\"lo\", \"wlan77\"]\nports = [80, 443]\n\
+         [mesh]\ninterfaces = [\"lo\"]\n[overhear]\nmemory = \"2MiB\"\n"
+    );
+    let file = world.write("conf", text.as_bytes()).display().to_string();
+    let shown = run(&["check-config", &file]);
+    expect(&shown, 0, &[]);
+    for (line, words) in [
+        (3, "[store] size: 2TiB, and the whole disk of "),
+        (5, "[intercept] interfaces: this machine has no interface \"wlan77\" now"),
+        (5, "[intercept] interfaces: \"lo\" is in [mesh]"),
+        (6, "[intercept] ports: 443: not intercepted"),
+        (10, "[overhear] memory: does nothing"),
+    ] {
+        let line = format!("warning: {file}:{line}: {words}");
+        assert!(shown.out.lines().any(|it| it.starts_with(&line)), "{line}\n{}", shown.out);
+    }
+    // An interface that leads out must be there, and the mistake has its line.
+    let text =
+        format!("[store]\npath = {store:?}\n[access]\nout = [\n  \"lo\",\n  \"wlan77\",\n]\n");
+    world.write("conf", text.as_bytes());
+    let expected = format!("{file}:6: [access] out: this machine has no interface \"wlan77\"");
+    expect(&run(&["check-config", &file]), 2, &[&expected]);
+    let args = ["run", "--config", &file, "--store-size", "1MiB"];
+    expect(&run(&args), 2, &["--store-size: 1MiB is too little"]);
+}
+
+#[test]
 fn a_port_in_use_is_named_in_one_line() {
     let world = World::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -86,7 +86,7 @@ mod tests {
         assert!(prefix.starts_with("h.toml:2: \"lan\" is not an address prefix"), "{prefix}");
         assert_eq!(complaint("[access]\nports = [0]"), "h.toml:2: 0 is no port: 1 to 65535");
         let name = complaint("[access]\nout = [\"a b\"]");
-        assert!(name.starts_with("[access] out: \"a b\" is not the name"), "{name}");
+        assert!(name.starts_with("h.toml:2: [access] out: \"a b\" is not the name"), "{name}");
     }
 
     #[test]

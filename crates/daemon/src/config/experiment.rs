@@ -349,7 +349,7 @@ mod tests {
         let mesh = "[mesh]\ninterfaces = [\"wl0\"]\nscheme = \"ph-ghcp\"\n";
         assert_eq!(
             complaint(mesh),
-            "[mesh] scheme: \"ph-ghcp\": it hashes names to routers of one square: give [experiment] `squares`"
+            "h.toml:3: [mesh] scheme: \"ph-ghcp\": it hashes names to routers of one square: give [experiment] `squares`"
         );
         let config =
             load(&format!("{mesh}[experiment]\nsquares = [\"10.0.0.7 3 0\", \"fd00::8  3  1\"]"));
@@ -384,22 +384,23 @@ mod tests {
         let ditto = "[overhear]\ninterface = \"mon0\"\n[experiment]\npaper = \"ditto\"\n";
         let repaired = "h.toml:7: `paper` \"ditto\" has halves \"dropped\": leave `halves` out";
         assert_eq!(of(&format!("{ditto}halves = \"repaired\"")), repaired);
-        let deaf = "[overhear] mode: without overhearing there is no \"ditto\": leave it out";
+        let deaf =
+            "h.toml:4: [overhear] mode: without overhearing there is no \"ditto\": leave it out";
         assert_eq!(of("[overhear]\nmode = \"off\"\n[experiment]\npaper = \"ditto\""), deaf);
         assert!(of("[experiment]\npaper = \"ditto\"").contains("Give `interface`"));
         let meshcache = "[experiment]\npaper = \"meshcache\"";
         assert_eq!(
             of(&format!("[overhear]\nmode = \"sniff\"\ninterface = \"mon0\"\n{meshcache}")),
-            "[overhear] mode: nothing is overheard by `paper` \"meshcache\": leave it out"
+            "h.toml:4: [overhear] mode: nothing is overheard by `paper` \"meshcache\": leave it out"
         );
         assert_eq!(
             of(&format!("scheme = \"thcp\"\n{meshcache}")),
-            "[mesh] scheme: \"thcp\", and `paper` \"meshcache\" has \"ph-thcp\": leave it out"
+            "h.toml:3: [mesh] scheme: \"thcp\", and `paper` \"meshcache\" has \"ph-thcp\": leave it out"
         );
         let alone = complaint(meshcache);
         assert_eq!(
             alone,
-            "[experiment] paper: \"meshcache\" is of a mesh: give [mesh] `interfaces`"
+            "h.toml:2: [experiment] paper: \"meshcache\" is of a mesh: give [mesh] `interfaces`"
         );
     }
 

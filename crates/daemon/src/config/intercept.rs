@@ -80,7 +80,7 @@ impl Intercept {
         let listed: Vec<_> = listed.map(|(port, name)| format!("{port} ({name})")).collect();
         (!listed.is_empty()).then(|| {
             format!(
-                "[intercept] ports: {}: further connections that these name do not pass a firewall that waits for them, and \
+                "{}: further connections that these name do not pass a firewall that waits for them, and \
                  active FTP does not work: leave them out",
                 listed.join(", ")
             )
@@ -148,7 +148,7 @@ impl Config {
             None => "they are not in `http`, and there is no far end of the uplink",
             Some(_) => "neither [intercept] nor [mesh] has `interfaces`",
         };
-        Some(format!("[intercept] ports: {ports}: not intercepted, since {why}"))
+        Some(format!("{ports}: not intercepted, since {why}"))
     }
 }
 
@@ -210,13 +210,10 @@ mod tests {
     fn ports_that_are_listed_in_vain_are_named() {
         let alone = "ports = [80, 25]\ninterfaces = [\"lan0\"]";
         let why = read(&format!("[intercept]\n{alone}")).not_intercepted().expect("a warning");
-        assert!(why.starts_with("[intercept] ports: 25: ") && why.contains("no far end"), "{why}");
+        assert!(why.starts_with("25: ") && why.contains("no far end"), "{why}");
         assert_eq!(with_far(&format!("[intercept]\n{alone}")).not_intercepted(), None);
         let why = with_far("[intercept]\nports = [80, 25]").not_intercepted().expect("a warning");
-        assert!(
-            why.starts_with("[intercept] ports: 25: ") && why.contains("`interfaces`"),
-            "{why}"
-        );
+        assert!(why.starts_with("25: ") && why.contains("`interfaces`"), "{why}");
         assert_eq!(with_far("").not_intercepted(), None);
         assert_eq!(
             with_far("[mesh]\ninterfaces = [\"wl0\"]\n[intercept]\nports = [25]").not_intercepted(),
@@ -233,7 +230,7 @@ mod tests {
             |ports: &str| read(&format!("[intercept]\nports = {ports}")).intercept.unaided();
         assert_eq!(listed("[80, 22]"), None);
         let why = listed("[21, 22, 5060]").expect("a warning");
-        assert!(why.starts_with("[intercept] ports: 21 (FTP), 5060 (SIP): "), "{why}");
+        assert!(why.starts_with("21 (FTP), 5060 (SIP): "), "{why}");
     }
 
     #[test]

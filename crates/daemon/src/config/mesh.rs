@@ -119,7 +119,8 @@ impl Mesh {
 
     pub(super) fn check(&self, wrong: &mut ConfigError) {
         for name in self.interfaces.iter().filter(|it| !is_interface_name(it)) {
-            wrong.add("mesh", format!("{name:?} is not the name of an interface; see `ip link`"));
+            let text = format!("{name:?} is not the name of an interface; see `ip link`");
+            wrong.add("[mesh] interfaces", text);
         }
     }
 }

@@ -148,20 +148,20 @@ mod tests {
             ("mode = \"snif\"", "h.toml:4: \"snif\" is no mode: did you mean \"sniff\"?"),
             (
                 "mode = \"sniff\"",
-                "[overhear] mode: where? Give `interface` a monitor interface; see `iw dev`",
+                "h.toml:4: [overhear] mode: where? Give `interface` a monitor interface; see `iw dev`",
             ),
             (
                 "interface = \"a b\"",
-                "[overhear] interface: \"a b\" is not the name of an interface; see `ip link`",
+                "h.toml:4: [overhear] interface: \"a b\" is not the name of an interface; see `ip link`",
             ),
-            ("memory = \"1kB\"", "[overhear] memory: 1000 is too little: at least 1MiB"),
+            ("memory = \"1kB\"", "h.toml:4: [overhear] memory: 1000 is too little: at least 1MiB"),
             (
                 "interfaces = \"mon0\"",
                 "h.toml:4: unknown key `interfaces` in [overhear]: did you mean `interface`?",
             ),
             (
                 "mode = \"sniff\"\ninterface = \"mon0\"\nmemory = \"1GiB\"",
-                "[overhear] memory: all that is in memory together would be 1040MiB, and this machine has 128MiB: take less",
+                "h.toml:6: [overhear] memory: all that is in memory together would be 1040MiB, and this machine has 128MiB: take less",
             ),
         ] {
             assert_eq!(complaint(&format!("{MESH}[overhear]\n{text}")), expected);

@@ -154,7 +154,7 @@ pub(super) mod tests {
         }
         assert_eq!(
             complaint("[experiment]\nuplink = \"mrc\""),
-            "[experiment] uplink: mrc-8-128 is of a pair: give [uplink] `far` and `far-key`"
+            "h.toml:2: [experiment] uplink: mrc-8-128 is of a pair: give [uplink] `far` and `far-key`"
         );
     }
 }
