@@ -304,17 +304,23 @@ pub enum Mirror {
         /// The client
         #[arg(value_parser = PossibleValuesParser::new(classes::SETUPS))]
         client: String,
-        /// The mirror's address, like http://192.0.2.1:3142 [default: from the configuration, and
-        /// this machine's addresses]
+        /// The mirror's address, like http://192.0.2.1:3142 [default: from the running daemon, else from the
+        /// configuration, and this machine's addresses]
         #[arg(long, value_name = "URL", value_parser = mirror_address)]
         at: Option<String>,
     },
+        /// The configuration file [default: /etc/hearsay/hearsay.toml, if it exists]
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
     /// List the archives by class: URLs, hosts and, as JSON, paths
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
+        /// The configuration file [default: /etc/hearsay/hearsay.toml, if it exists]
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
 }
 
 /// `hearsay intercept`.

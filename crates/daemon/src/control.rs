@@ -236,6 +236,14 @@ fn make_way(path: &Path) -> Result<(), ControlError> {
     }
 }
 
+/// Whether a daemon listens on a socket, also one that this user may not ask.
+pub fn is_open(path: &Path) -> bool {
+    match std::os::unix::net::UnixStream::connect(path) {
+        Ok(_) => true,
+        Err(error) => error.kind() == ErrorKind::PermissionDenied && path.exists(),
+    }
+}
+
 async fn take(places: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     Arc::clone(places).acquire_owned().await.expect("nobody closes it")
 }

@@ -101,7 +101,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Get(args) => wait(get::run(&args, &paths())),
         Command::Put(args) => wait(put::run(&args, &paths())),
         Command::Intercept { action } => wait(intercept::run(&action, &paths())),
-        Command::Mirror { action } => show_mirror::run(&action),
+        Command::Mirror { action } => wait(show_mirror::run(&action, control.as_deref())),
         Command::Doctor(args) => wait(doctor::run(&args, &paths())),
         Command::CheckConfig { file } => check_config(file.as_deref()),
         #[cfg(feature = "completions")]
@@ -121,7 +121,7 @@ fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> 
     }
     let config = fit(&given)?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    rights::check_owner(&config.store.place)?;
+    rights::check_owner(&config)?;
     let helper = rights::start_helper();
     run::run(config, given, helper).map_err(Failure::failed)
 }

@@ -48,15 +48,17 @@ const LINKS: [&str; 5] = [
 ];
 
 /// Refuses to start as root on another user's store: without capabilities, root can neither read nor write it.
-pub fn check_owner(place: &Place) -> Result<(), Failure> {
-    let Place::Dir(dir) = place else { return Ok(()) };
+pub fn check_owner(config: &Config) -> Result<(), Failure> {
+    let Place::Dir(dir) = &config.store.place else { return Ok(()) };
     match std::fs::metadata(dir).map(|it| it.uid()) {
         Ok(owner @ 1..) if rustix::process::geteuid().is_root() => {
             let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
             let (dir, name) = (dir.display(), user_name(&users, owner).unwrap_or("NAME"));
+            let control = config.control.display();
+            // Without these options, the daemon of that user would have a store and a socket of its own.
             Err(Failure::usage(format!(
                 "the store {dir} belongs to user {owner}, and root gives up the rights to use it: start the service, or \
-                 run as that user (`runuser -u {name} -- hearsay run …`)"
+                 run as that user on that store (`runuser -u {name} -- hearsay run --store {dir} --control {control}`)"
             )))
         }
         _ => Ok(()),

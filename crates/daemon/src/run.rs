@@ -11,7 +11,7 @@
 //! (`reload.rs`). systemd is told of each of these (`service.rs`).
 
 use crate::clients::{self, ListenerKind};
-use crate::config::{Config, Given};
+use crate::config::{Config, Given, control_paths};
 use crate::connections::ConnectionLimit;
 use crate::control::{self, ControlError};
 use crate::disk::{self, Disk};
@@ -71,7 +71,7 @@ pub enum DriveError {
         /// The kernel's error.
         error: std::io::Error,
         /// What the operator can do.
-        hint: &'static str,
+        hint: String,
     },
     /// The tokio runtime or a signal handler cannot be set up.
     #[error("cannot set up the event loop or the signal handlers: {0}")]
@@ -245,37 +245,52 @@ struct Listeners {
 fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
     let mut explicit = Vec::new();
     for address in &config.listen {
-        let listener = listen(*address, host::listen::explicit)?;
+        let listener = listen(config, *address, host::listen::explicit)?;
         explicit.push((listener.local_addr()?, listener));
     }
-    let open = |address: &SocketAddr| listen(*address, host::listen::explicit);
+    let open = |address: &SocketAddr| listen(config, *address, host::listen::explicit);
     let mirror = config.mirror.listen.iter().map(open).collect::<Result<_, _>>()?;
     let transparent = match config.rules().is_none() {
         true => None,
         false => {
             let address = transparent::address(&config.intercept);
-            Some(listen(address, |_| transparent::open(&config.intercept, helper))?)
+            Some(listen(config, address, |_| transparent::open(&config.intercept, helper))?)
         }
     };
-    let metrics =
-        config.metrics.map(|address| listen(address, host::listen::explicit)).transpose()?;
+    let metrics = config.metrics.as_ref().map(open).transpose()?;
     Ok(Listeners { explicit, mirror, transparent, metrics })
 }
 
 fn listen(
+    config: &Config,
     address: SocketAddr,
     open: impl Fn(SocketAddr) -> std::io::Result<TcpListener>,
 ) -> Result<TcpListener, DriveError> {
     use std::io::ErrorKind;
     open(address).map_err(|error| {
         let hint = match error.kind() {
-            ErrorKind::AddrInUse => ". Another program has this port: stop it, or choose another",
-            ErrorKind::AddrNotAvailable => ". This machine does not have that address",
-            ErrorKind::PermissionDenied => ". That needs root, or CAP_NET_ADMIN to intercept",
-            _ => "",
+            ErrorKind::AddrInUse => taken_by(config),
+            ErrorKind::AddrNotAvailable => ". This machine does not have that address".into(),
+            ErrorKind::PermissionDenied => {
+                ". That needs root, or CAP_NET_ADMIN to intercept".into()
+            }
+            _ => String::new(),
         };
         DriveError::Listen { address, error, hint }
     })
+}
+
+/// Who may have a port that this daemon needs, and what to do.
+fn taken_by(config: &Config) -> String {
+    let others = control_paths(None).into_iter().filter(|it| *it != config.control);
+    match others.map(|it| (control::is_open(&it), it)).find(|(is_open, _)| *is_open) {
+        Some((_, path)) => format!(
+            ". Another hearsay is running, with another control socket: {}. Stop it, or give this one ports and a store of \
+             its own",
+            path.display()
+        ),
+        None => ". Another program has this port: stop it, or choose another".into(),
+    }
 }
 
 impl Listeners {

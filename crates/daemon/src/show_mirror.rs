@@ -1,12 +1,15 @@
-//! `hearsay mirror`: what a client must be told to use the mirror, and what the mirror has. No daemon needs to run.
+//! `hearsay mirror`: what a client must be told to use the mirror, and what the mirror has. No daemon needs to run; one
+//! that runs knows best where it listens.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 use classes::{Classes, Reach, Upstream};
 use serde::Serialize;
 
+use crate::ask;
 use crate::cli::Mirror;
-use crate::config::{Config, Overrides};
+use crate::config::{Config, Overrides, control_paths};
 use crate::exit::Failure;
 use crate::out;
 use crate::term::{self, Style};
@@ -32,12 +35,24 @@ struct ClassLine {
     changing: Vec<String>,
 }
 
-/// Prints a client's lines, or what the mirror has.
-pub fn run(action: &Mirror) -> Result<(), Failure> {
-    let config = Config::load(None, &Overrides::default()).map_err(Failure::usage)?;
+/// Prints a client's lines, or what the mirror has. `control`: the control socket that the user named.
+pub async fn run(action: &Mirror, control: Option<&Path>) -> Result<(), Failure> {
+    let (Mirror::Setup { config: file, .. } | Mirror::List { config: file, .. }) = action;
+    let config = Config::load(file.as_deref(), &Overrides::default()).map_err(Failure::usage)?;
+    let paths = match (control, file) {
+        // Another daemon than this file's would not know.
+        (None, Some(_)) => vec![config.control.clone()],
+        (control, _) => control_paths(control),
+    };
+    let (listen, interfaces) = match ask::status(&paths).await {
+        Ok(status) => (status.mirrors, status.intercept.interfaces),
+        Err(failure) if control.is_some() => return Err(failure),
+        Err(_) => (config.mirror.listen.clone(), config.intercept.interfaces.clone()),
+    };
+    let found = || address(&listen, &interfaces);
     match action {
-        Mirror::Setup { client, at } => {
-            let base = at.clone().or_else(|| address(&config));
+        Mirror::Setup { client, at, .. } => {
+            let base = at.clone().or_else(found);
             if base.is_none() {
                 out::remark(format_args!(
                     "hearsay: there is no [mirror] listen: put this router's address for {ROUTER}, or give --at"
@@ -46,8 +61,8 @@ pub fn run(action: &Mirror) -> Result<(), Failure> {
             let text = classes::setup(client, base.as_deref().unwrap_or(ROUTER));
             out::print(text.unwrap_or_default())
         }
-        Mirror::List { json } => {
-            let base = address(&config).unwrap_or_else(|| ROUTER.to_owned());
+        Mirror::List { json, .. } => {
+            let base = found().unwrap_or_else(|| ROUTER.to_owned());
             let lines = lines(&config.reach(), &base);
             match json {
                 true => out::json(&lines),
@@ -57,10 +72,10 @@ pub fn run(action: &Mirror) -> Result<(), Failure> {
     }
 }
 
-/// The mirror's address, if it listens.
-fn address(config: &Config) -> Option<String> {
-    let listen = config.mirror.listen.first()?;
-    let own = || host::egress::own_addresses(&config.intercept.interfaces);
+/// The mirror's address, if it listens. The addresses of these interfaces, which clients are behind, come first.
+fn address(listen: &[SocketAddr], interfaces: &[String]) -> Option<String> {
+    let listen = listen.first()?;
+    let own = || host::egress::own_addresses(interfaces);
     let address = if listen.ip().is_unspecified() { best(&own())? } else { listen.ip() };
     Some(format!("http://{}", SocketAddr::new(address, listen.port())))
 }

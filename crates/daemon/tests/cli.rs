@@ -211,6 +211,63 @@ fn a_port_in_use_is_named_in_one_line() {
 }
 
 #[test]
+fn a_second_daemon_with_places_of_its_own_is_told_of_the_first() {
+    let (first, second) = (World::new(), World::new());
+    let mut running = Hearsay::start(&first);
+    let listen = running.proxy.to_string();
+    // The first has the socket that a service would have.
+    std::os::unix::fs::symlink(running.control(), first.path("control.sock")).expect("a link");
+    let service = format!("RUNTIME_DIRECTORY={}", first.path("").display());
+    let told = |listen: &str| {
+        let args = ["--listen", listen];
+        let (status, said) = Hearsay::try_start_under(&second, &["env", &service], &args);
+        assert_eq!(status.code(), Some(1), "{said}");
+        said.lines().last().unwrap_or_default().to_owned()
+    };
+    let said = told(&listen);
+    let socket = first.path("control.sock").display().to_string();
+    assert!(said.contains("Another hearsay is running") && said.contains(&socket), "{said}");
+    running.terminate();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let said = told(&taken.local_addr().expect("its address").to_string());
+    assert!(said.contains("Another program has this port"), "{said}");
+}
+
+#[test]
+fn a_client_of_the_mirror_is_told_where_the_running_daemon_or_the_file_has_it() {
+    let world = World::new();
+    let write = |name: &str, mirror: &str| {
+        let control = world.path(&format!("{name}.sock")).display().to_string();
+        let text = format!(
+            "listen = [\"127.0.0.1:0\"]\ncontrol = {control:?}\n[mirror]\nlisten = [\"{mirror}\"]\nallow = [\"{name}.test\"]\n"
+        );
+        (world.write(name, text.as_bytes()).display().to_string(), control)
+    };
+    let port = std::net::TcpListener::bind("127.0.0.9:0").expect("a free port");
+    let address = port.local_addr().expect("its address").to_string();
+    drop(port);
+    let (file, _) = write("one", &address);
+    let hearsay = Hearsay::start_with(&world, &["--config", &file]);
+    let control = hearsay.control().display().to_string();
+    let setup = ["mirror", "setup", "pip"];
+    let told = run(&[&["--control", &control], &setup[..]].concat());
+    expect(&told, 0, &[]);
+    assert!(told.out.contains(&format!("http://{address}/pypi/simple/")), "{}", told.out);
+    // The file's daemon does not run: the file says it.
+    let (other, nobody) = write("other", "127.0.0.8:3142");
+    let told = run(&[&setup[..], &["--config", &other]].concat());
+    assert!(told.out.contains("http://127.0.0.8:3142/pypi/simple/"), "{}{}", told.out, told.err);
+    let listed = run(&["mirror", "list", "--config", &other]);
+    assert!(listed.out.contains("http://127.0.0.8:3142/"), "{}", listed.out);
+    assert!(
+        listed.out.contains("other.test") && !listed.out.contains("one.test"),
+        "{}",
+        listed.out
+    );
+    expect(&run(&[&["--control", &nobody], &setup[..]].concat()), 3, &[&nobody]);
+}
+
+#[test]
 fn wrong_command_lines_end_with_2() {
     for args in [
         &["run", "--listen", "nowhere"][..],
@@ -353,6 +410,34 @@ fn a_listing_in_a_pipe_has_whole_urls() {
 }
 
 #[test]
+fn a_listing_says_for_how_long_requests_are_answered_from_here() {
+    let world = World::new();
+    let origin = Script::saying("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\nhello");
+    let hearsay = Hearsay::start(&world);
+    // The index shows that the host has an archive of packages.
+    let index = origin.url("debian/dists/stable/InRelease");
+    let package = origin.url("debian/pool/main/h/hello/hello_1.0_all.deb");
+    let other = origin.url("other");
+    for url in [&index, &package, &other] {
+        hearsay.get(url).expect(200);
+    }
+    hearsay.wait_until_durable();
+    hearsay.get(&package).expect_hit();
+    let listed = ended(hearsay.command(&["cache", "--json"]));
+    let listed: Vec<Value> = serde_json::from_str(&listed.out).expect("JSON");
+    let of = |url: &str| {
+        let line = listed.iter().find(|it| it["url"] == url).expect("it is listed");
+        line["fresh_seconds"].as_i64().expect("a number")
+    };
+    assert!((1..=300).contains(&of(&index)), "{listed:?}");
+    assert!(of(&package) == 31_536_000 && of(&other) <= 0, "{listed:?}");
+    let page = ended(hearsay.command(&["cache"])).out;
+    let line = |url: &str| page.lines().find(|line| line.ends_with(url)).expect("it is listed");
+    assert!(line(&package).contains(" 365 d "), "{page}");
+    assert!(!line(&index).contains(" stale ") && line(&other).contains(" stale "), "{page}");
+}
+
+#[test]
 fn a_download_is_held_against_the_units_that_were_sealed() {
     let world = World::new();
     let nginx = Nginx::start(&world, "");
@@ -440,41 +525,6 @@ fn cutting_origin(body: &[u8], cut: usize) -> (Script, Arc<AtomicBool>) {
                 range.strip_prefix("bytes=").and_then(|it| it.split('-').next()?.parse().ok());
             let part = &body[from.unwrap_or(0)..];
             let status = if from.is_some() { "206 Partial Content" } else { "200 OK" };
-            #[test]
-            fn a_listing_says_for_how_long_requests_are_answered_from_here() {
-                let world = World::new();
-                let origin = Script::saying(
-                    "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\nhello",
-                );
-                let hearsay = Hearsay::start(&world);
-                // The index shows that the host has an archive of packages.
-                let index = origin.url("debian/dists/stable/InRelease");
-                let package = origin.url("debian/pool/main/h/hello/hello_1.0_all.deb");
-                let other = origin.url("other");
-                for url in [&index, &package, &other] {
-                    hearsay.get(url).expect(200);
-                }
-                hearsay.wait_until_durable();
-                hearsay.get(&package).expect_hit();
-                let listed = ended(hearsay.command(&["cache", "--json"]));
-                let listed: Vec<Value> = serde_json::from_str(&listed.out).expect("JSON");
-                let of = |url: &str| {
-                    let line = listed.iter().find(|it| it["url"] == url).expect("it is listed");
-                    line["fresh_seconds"].as_i64().expect("a number")
-                };
-                assert!((1..=300).contains(&of(&index)), "{listed:?}");
-                assert!(of(&package) == 31_536_000 && of(&other) <= 0, "{listed:?}");
-                let page = ended(hearsay.command(&["cache"])).out;
-                let line = |url: &str| {
-                    page.lines().find(|line| line.ends_with(url)).expect("it is listed")
-                };
-                assert!(line(&package).contains(" 365 d "), "{page}");
-                assert!(
-                    !line(&index).contains(" stale ") && line(&other).contains(" stale "),
-                    "{page}"
-                );
-            }
-
             let fields = "ETag: \"v1\"\r\nCache-Control: max-age=99\r\nAccept-Ranges: bytes\r\n";
             visit.send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n", part.len()));
             if let Some(from) = from {

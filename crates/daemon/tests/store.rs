@@ -454,7 +454,12 @@ fn root_does_not_start_on_the_store_of_somebody_else() {
     assert_eq!(status.code(), Some(2), "{said}");
     let said = said.trim_end().lines().last().unwrap_or_default();
     let expected = format!("hearsay: the store {} belongs to user 65534", store.display());
-    assert!(said.starts_with(&expected) && said.contains("`runuser -u "), "{said}");
+    let advice = format!(
+        " -- hearsay run --store {} --control {}`)",
+        store.display(),
+        world.path("control").display()
+    );
+    assert!(said.starts_with(&expected) && said.ends_with(&advice), "{said}");
     assert_eq!(fs::read_dir(&store).expect("a directory").count(), 0, "something was put there");
     assert!(!world.path("control.lock").exists() && !world.path("control").exists());
     // In a directory of its own it starts.
