@@ -12,6 +12,7 @@ use tracing::level_filters::LevelFilter;
 use wire::{PublicKey, Selection};
 
 use crate::config::{Overrides, Place, Size, Span};
+use crate::since::Since;
 
 /// The exit codes, for `--help` and the manual page.
 pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; \
@@ -193,10 +194,10 @@ pub struct ShowUplink {
 /// `hearsay ledger`.
 #[derive(Debug, Args)]
 pub struct ShowLedger {
-    /// Only the last hours or days, like 24h or 30d; up to two days by the hour, up to 62 by the day,
-    /// else by the month
+    /// Only the last hours or days, like 24h or 30d, or since `today`, `yesterday` or a date in UTC, like 2026-11-01 or
+    /// 2026-11-01T14:00; up to two days by the hour, up to 62 by the day, else by the month
     #[arg(long, value_name = "TIME")]
-    pub since: Option<Span>,
+    pub since: Option<Since>,
     /// Print JSON, with each period
     #[arg(long)]
     pub json: bool,
@@ -308,19 +309,19 @@ pub enum Mirror {
         /// configuration, and this machine's addresses]
         #[arg(long, value_name = "URL", value_parser = mirror_address)]
         at: Option<String>,
-    },
         /// The configuration file [default: /etc/hearsay/hearsay.toml, if it exists]
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
+    },
     /// List the archives by class: URLs, hosts and, as JSON, paths
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
-    },
         /// The configuration file [default: /etc/hearsay/hearsay.toml, if it exists]
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
+    },
 }
 
 /// `hearsay intercept`.

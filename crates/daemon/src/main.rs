@@ -58,6 +58,7 @@ mod service;
 mod show_ledger;
 mod show_mirror;
 mod show_uplink;
+mod since;
 mod status;
 mod target;
 mod term;

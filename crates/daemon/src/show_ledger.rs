@@ -18,10 +18,12 @@ const HOSTS_MAX: usize = 20;
 
 /// Asks the daemon, or reads the file if none runs, and prints the answer.
 pub async fn run(args: &cli::ShowLedger, paths: &[PathBuf]) -> Result<(), Failure> {
-    let seconds = args.since.map(|span| span.0.as_secs());
-    if seconds == Some(0) {
-        return Err(Failure::usage("--since 0s is no time at all: give something like 30d"));
-    }
+    let now = unix_now();
+    let seconds = args.since.map(|since| {
+        let to_come = || format!("--since: that is still to come; now it is {} UTC", date(now));
+        since.seconds_before(now).ok_or_else(|| Failure::usage(to_come()))
+    });
+    let seconds = seconds.transpose()?;
     let page = match ask::ledger(paths, seconds).await {
         Err(failure) if failure.exit == Exit::Unreachable => {
             from_file(args.store.as_ref(), seconds).map_err(|why| {

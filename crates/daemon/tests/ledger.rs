@@ -220,9 +220,17 @@ fn the_command_prints_tables_csv_and_good_errors() {
     assert!(code == Some(0) && text.contains("by the day") && text.contains("other"), "{text}");
     let (code, csv) = said(&["ledger", "--since", "2h", "--csv"]);
     assert!(code == Some(0) && csv.contains(",hour,class,other,served_origin_bytes,5000"), "{csv}");
+    for since in ["today", "yesterday", "2026-11-01", "2026-11-01T14:00"] {
+        let (code, csv) = said(&["ledger", "--csv", "--since", since]);
+        let counted = csv.contains(",class,other,served_origin_bytes,5000");
+        assert!(code == Some(0) && counted, "{since}: {csv}");
+    }
+    let (_, text) = said(&["ledger", "--since", "2999-01-01"]);
+    assert!(text.contains("that is still to come"), "{text}");
     for args in [
         &["ledger", "--since", "0s"][..],
         &["ledger", "--since", "x"],
+        &["ledger", "--since", "2999-01-01"],
         &["ledger", "--csv", "--json"],
     ] {
         assert_eq!(said(args).0, Some(2), "{args:?}");
