@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import archives
 import certificates
+import examples
 import faults
 import images
 import languages
@@ -19,7 +20,7 @@ from content import Tree
 from server import Log, Server
 
 BUILDERS = [archives.debian, archives.openwrt, archives.alpine, images.oci]
-BUILDERS += [languages.pypi, languages.npm, languages.cargo, languages.go, languages.maven]
+BUILDERS += [languages.pypi, languages.npm, languages.cargo, languages.go, languages.maven, examples.examples]
 
 
 def arguments():
