@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 #[cfg(feature = "completions")]
 use clap_complete::Shell;
 use node::Prefix;
-use tracing::level_filters::LevelFilter;
 use wire::{PublicKey, Selection};
 
 use crate::config::{Overrides, Place, Size, Span};
+use crate::level::Level;
 use crate::since::Since;
 
 /// The exit codes, for `--help` and the manual page.
@@ -152,29 +152,12 @@ pub struct Run {
     /// The address where Prometheus can fetch /metrics
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// How much to log [default: $HEARSAY_LOG, or info]
+    /// How much to log [default: $HEARSAY_LOG, or what the configuration says, or info]
     #[arg(long, value_name = "LEVEL")]
     pub log: Option<Level>,
     /// Run as the helper of the daemon that started this process
     #[arg(long, hide = true)]
     pub as_helper: bool,
-}
-
-/// How much to log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Level {
-    /// Nothing
-    Off,
-    /// Errors that end the daemon or a task
-    Error,
-    /// Problems that an operator should look at
-    Warn,
-    /// Start, stop and changes of state
-    Info,
-    /// Each request, and each step of the engine: the sources it asks, transfers, peers that connect or leave
-    Debug,
-    /// Each timer, each overheard chunk, each input that came too late
-    Trace,
 }
 
 /// `hearsay uplink`.
@@ -388,19 +371,6 @@ impl Run {
             overhear: self.overhear.clone(),
             metrics: self.metrics,
             control,
-        }
-    }
-}
-
-impl From<Level> for LevelFilter {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Off => Self::OFF,
-            Level::Error => Self::ERROR,
-            Level::Warn => Self::WARN,
-            Level::Info => Self::INFO,
-            Level::Debug => Self::DEBUG,
-            Level::Trace => Self::TRACE,
         }
     }
 }

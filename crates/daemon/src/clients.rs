@@ -414,7 +414,7 @@ async fn serve(
     let mut upstream = Upstream::default();
     if entrance == Entrance::Mirror {
         let (mut head, content) = request.into_parts();
-        match mirror::translate(driver.reach(), &mut head) {
+        match mirror::translate(&driver.reach(), &mut head) {
             // Before anything is asked for that would have to be unpacked.
             Translation::Upstream(translated) if translated.rewrites() && !permit.rewrite() => {
                 return Answer::Response(decline(driver, entrance, pipelined, &permit).await);

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::level::Level;
 use node::Prefix;
 use toml::Spanned;
 use wire::Selection;
@@ -107,6 +108,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// The ledger.
     pub ledger: Ledger,
+    /// How much is logged, if neither the command line nor the environment says.
+    pub log: Level,
     /// Deviations from normal behaviour, for experiments.
     pub experiment: Experiment,
     /// Settings that are allowed but should be corrected; a sentence for each.
@@ -455,6 +458,7 @@ impl Reader<'_> {
             uplink: self.uplink(file.uplink),
             metrics: overrides.metrics.or(metrics),
             ledger: Ledger { hosts: file.ledger.hosts.unwrap_or(false) },
+            log: file.log.level.and_then(|text| self.level(&text)).unwrap_or_default(),
             experiment,
             warnings: Vec::new(),
         }
@@ -488,6 +492,10 @@ impl Reader<'_> {
 
     fn policy(&mut self, text: &Spanned<String>) -> store::Policy {
         self.choice(text, "is no policy", &POLICIES).unwrap_or(store::Policy::S3Fifo)
+    }
+
+    fn level(&mut self, text: &Spanned<String>) -> Option<Level> {
+        self.choice(text, "is no level", &Level::ALL)
     }
 
     /// The value of a keyword. If it is unknown, the error lists the known ones.

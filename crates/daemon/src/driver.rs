@@ -11,7 +11,7 @@ use crate::relayed::Relayed;
 use crate::uplink::{Feed, Outcome, Uplink};
 use crate::{clients, engine_log, origins};
 use bytes::Bytes;
-use classes::{Proven, Reach};
+use classes::{HostPattern, Proven, Reach};
 use host::clock::Clock;
 use host::datagrams::Datagrams;
 use host::helper::Helper;
@@ -61,7 +61,7 @@ struct Inner {
     network: Network,
     links: Links,
     /// What a mirror's paths stand for.
-    reach: Reach,
+    reach: RefCell<Reach>,
     relayed: Relayed,
     /// Destination ports whose intercepted connections may be of any protocol.
     flow_ports: RefCell<FlowPorts>,
@@ -158,7 +158,7 @@ impl Driver {
             rearm: Notify::new(),
             links: Links::new(network.pool.dialler().traffic().clone()),
             network,
-            reach,
+            reach: RefCell::new(reach),
             relayed: Relayed::default(),
             flow_ports: RefCell::default(),
         }))
@@ -240,8 +240,8 @@ impl Driver {
     }
 
     /// What a mirror's paths stand for.
-    pub fn reach(&self) -> &Reach {
-        &self.0.reach
+    pub fn reach(&self) -> Reach {
+        self.0.reach.borrow().clone()
     }
 
     /// A number for a client's connection that is bound to its client.
@@ -295,6 +295,16 @@ impl Driver {
     /// Whether an intercepted connection to this port may be of any protocol.
     pub fn is_flow(&self, port: u16) -> bool {
         self.0.flow_ports.borrow().has(port)
+    }
+
+    /// A mirror may ask these hosts, too.
+    pub fn allow_mirrored(&self, hosts: Arc<[HostPattern]>) {
+        self.0.reach.borrow_mut().allow = hosts;
+    }
+
+    /// Has the engine say what it does, if the log shows that now.
+    pub fn watch_engine(&self) {
+        engine_log::start(self.0.state.borrow_mut().node.events());
     }
 
     /// The engine's counters and gauges.

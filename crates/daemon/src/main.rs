@@ -21,6 +21,7 @@ mod control;
 mod descriptors;
 mod disk;
 mod doctor;
+mod doors;
 mod drain;
 mod driver;
 mod engine_log;
@@ -32,6 +33,7 @@ mod identity;
 mod intercept;
 mod keeper;
 mod ledger;
+mod level;
 mod links;
 mod log;
 #[cfg(feature = "man")]
@@ -115,16 +117,17 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
 }
 
 fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> {
-    log::start(run.log)?;
+    let log = log::start(run.log)?;
     let given = Given { file: run.config.clone(), overrides: run.overrides(control) };
     if run.as_helper {
         return rights::serve(&given);
     }
     let config = fit(&given)?;
+    log.set(config.log);
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     rights::check_owner(&config)?;
     let helper = rights::start_helper();
-    run::run(config, given, helper).map_err(Failure::failed)
+    run::run(config, (given, log), helper).map_err(Failure::failed)
 }
 
 /// The settings, if this machine has every interface that they name.

@@ -7,7 +7,9 @@
 //! sets rules: it is asked by [`Helper::aside`], one request after the other.
 
 use crate::config::{Config, Given};
+use crate::doors::Doors;
 use crate::driver::Driver;
+use crate::log::Log;
 use crate::observe::Observer;
 use crate::service::ServiceManager;
 use crate::transparent::Transparent;
@@ -55,7 +57,7 @@ macro_rules! fixed {
 }
 
 /// All settings.
-const KEYS: [Key; 46] = [
+const KEYS: [Key; 47] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -74,8 +76,8 @@ const KEYS: [Key; 46] = [
     fixed!("[intercept] port", intercept.port),
     live!("[intercept] ports", intercept.flows),
     live!("[intercept] http", intercept.ports),
-    fixed!("[mirror] listen", mirror.listen),
-    fixed!("[mirror] allow", mirror.allow),
+    live!("[mirror] listen", mirror.listen),
+    live!("[mirror] allow", mirror.allow),
     fixed!("[mesh] interfaces", mesh.interfaces),
     fixed!("[mesh] babeld", mesh.babeld),
     fixed!("[mesh] gateway", mesh.gateway),
@@ -89,8 +91,9 @@ const KEYS: [Key; 46] = [
     fixed!("[overhear] memory", overhear.memory_bytes),
     fixed!("[uplink] far", uplink.far),
     fixed!("[uplink] far-key", uplink.far),
-    fixed!("[metrics] listen", metrics),
+    live!("[metrics] listen", metrics),
     live!("[ledger] hosts", ledger.hosts),
+    live!("[log] level", log),
     fixed!("[experiment] paper", experiment.paper),
     fixed!("[experiment] units", experiment.units),
     fixed!("[experiment] streams", experiment.overhear.joins_streams),
@@ -134,6 +137,7 @@ fn engine_settings(config: &Config) -> node::Settings {
     node::Settings {
         allow: config.allow.clone(),
         gateways: config.mesh.gateways.clone(),
+        mirror: config.mirror.allow.clone().into(),
         access: config.access.rules(&config.mesh.direct),
     }
 }
@@ -147,6 +151,8 @@ pub struct Reload {
     driver: Driver,
     observer: Rc<Observer>,
     pub transparent: Transparent,
+    pub doors: Doors,
+    log: Log,
     /// Told before and after each reload.
     manager: Rc<ServiceManager>,
     /// When the helper is asked again, if it has not answered in time.
@@ -156,13 +162,13 @@ pub struct Reload {
 impl Reload {
     /// With these settings in force, and where they come from.
     pub fn new(
-        (given, held): (Given, Config),
+        ((given, log), held): ((Given, Log), Config),
         driver: Driver,
         observer: Rc<Observer>,
-        transparent: Transparent,
+        (transparent, doors): (Transparent, Doors),
         manager: Rc<ServiceManager>,
     ) -> Self {
-        Self { given, held, driver, observer, transparent, manager, again: None }
+        Self { given, held, driver, observer, transparent, doors, log, manager, again: None }
     }
 
     /// Reloads at SIGHUP, and adapts the interception rules to changed routes, to what the far end reaches, and to what
@@ -208,6 +214,7 @@ impl Reload {
         match self.given.load() {
             Ok(new) => {
                 let changes = take_over(&mut self.held, &new);
+                self.doors.change(&mut self.held, &self.driver, &self.observer).await;
                 self.put_in_force();
                 self.tell_helper().await;
                 changes.say();
@@ -228,6 +235,9 @@ impl Reload {
         self.driver.feed(Input::Settings(settings));
         self.observer.holds(&self.held);
         self.driver.set_flow_ports(self.held.flow_ports());
+        self.driver.allow_mirrored(self.held.mirror.allow.clone().into());
+        self.log.set(self.held.log);
+        self.driver.watch_engine();
     }
 
     /// Has the helper read the configuration, and set the rules that follow from it. Clients are served meanwhile.

@@ -16,11 +16,13 @@ use crate::connections::ConnectionLimit;
 use crate::control::{self, ControlError};
 use crate::disk::{self, Disk};
 use crate::doctor::BUILT;
+use crate::doors::{Doors, For};
 use crate::drain::drain;
 use crate::driver::{Driver, Network};
 use crate::entropy;
 use crate::identity::Identity;
 use crate::keeper::Keeper;
+use crate::log::Log;
 use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::CaptureState;
@@ -78,8 +80,8 @@ pub enum DriveError {
     Runtime(#[from] std::io::Error),
 }
 
-/// Runs the daemon until it is told to stop. A reload makes new settings from `given`.
-pub fn run(config: Config, given: Given, helper: Helper) -> Result<(), DriveError> {
+/// Runs the daemon until it is told to stop. A reload makes new settings from `given`, and sets the log's level.
+pub fn run(config: Config, given: (Given, Log), helper: Helper) -> Result<(), DriveError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(host::resolve::LOOKUPS_MAX + OBSERVERS_MAX + ASKERS_MAX)
@@ -87,12 +89,12 @@ pub fn run(config: Config, given: Given, helper: Helper) -> Result<(), DriveErro
     LocalSet::new().block_on(&runtime, drive(config, given, helper))
 }
 
-async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), DriveError> {
+async fn drive(config: Config, given: (Given, Log), helper: Helper) -> Result<(), DriveError> {
     let mut stop = Stop::new()?;
     let hangup = signal(SignalKind::hangup())?;
     let control = control::ControlSocket::open(&config.control)?;
     let mut listeners = open_listeners(&config, &helper)?;
-    let in_force = rights::confine(&config, &given);
+    let in_force = rights::confine(&config, &given.0);
     let (answers, answered) = mpsc::unbounded_channel();
     let (disk, index) = open_store(&config, &answers)?;
     let is_known = config.mesh.routing().is_some() || config.uplink.far.is_some();
@@ -131,7 +133,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     }
     // Who asks for the status learns from it that all is in place.
     spawn_local(control.serve(Rc::clone(&observer)));
-    let mut accepting = listeners.serve(&driver, &observer);
+    let (mut accepting, doors) = listeners.serve(&driver, &observer);
     accepting.extend(mesh::accept_peers(&config, &driver));
     accepting.extend(mesh::receive(receivers.unwrap_or_default(), &driver));
     spawn_local(selftest::run(Rc::clone(&observer)));
@@ -141,7 +143,8 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
 
     let manager = ServiceManager::begin();
     let told = Rc::clone(&manager);
-    let mut reload = Reload::new((given, config), driver.clone(), observer, transparent, told);
+    let mut reload =
+        Reload::new((given, config), driver.clone(), observer, (transparent, doors), told);
     tokio::select! {
         () = stop.wait() => {}
         () = reload.heed(hangup, egress) => {}
@@ -150,6 +153,7 @@ async fn drive(config: Config, given: Given, helper: Helper) -> Result<(), Drive
     // From here on new connections bypass the daemon. The rules stay: open intercepted connections
     // need them.
     accepting.iter().for_each(AbortHandle::abort);
+    reload.doors.close();
     reload.transparent.stop_accepting();
     drain(&driver, reload.held.drain, stop.wait()).await;
     driver.links().hang_up(HANG_UP).await;
@@ -237,9 +241,8 @@ fn spawn_loops(driver: &Driver, mut answered: UnboundedReceiver<StoreInput>) {
 /// The open listening sockets.
 struct Listeners {
     explicit: Vec<(SocketAddr, TcpListener)>,
-    mirror: Vec<TcpListener>,
+    doors: Vec<((For, SocketAddr), TcpListener)>,
     transparent: Option<TcpListener>,
-    metrics: Option<TcpListener>,
 }
 
 fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveError> {
@@ -248,8 +251,12 @@ fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveEr
         let listener = listen(config, *address, host::listen::explicit)?;
         explicit.push((listener.local_addr()?, listener));
     }
-    let open = |address: &SocketAddr| listen(config, *address, host::listen::explicit);
-    let mirror = config.mirror.listen.iter().map(open).collect::<Result<_, _>>()?;
+    let mirror = config.mirror.listen.iter().map(|it| (For::Mirror, *it));
+    let doors = mirror.chain(config.metrics.map(|it| (For::Metrics, it)));
+    let open = |door: (For, SocketAddr)| {
+        listen(config, door.1, host::listen::explicit).map(|listener| (door, listener))
+    };
+    let doors = doors.map(open).collect::<Result<_, _>>()?;
     let transparent = match config.rules().is_none() {
         true => None,
         false => {
@@ -257,8 +264,7 @@ fn open_listeners(config: &Config, helper: &Helper) -> Result<Listeners, DriveEr
             Some(listen(config, address, |_| transparent::open(&config.intercept, helper))?)
         }
     };
-    let metrics = config.metrics.as_ref().map(open).transpose()?;
-    Ok(Listeners { explicit, mirror, transparent, metrics })
+    Ok(Listeners { explicit, doors, transparent })
 }
 
 fn listen(
@@ -298,17 +304,19 @@ impl Listeners {
         self.explicit.iter().map(|(address, _)| *address).collect()
     }
 
-    /// Starts to accept. Returns the handles of the accept loops, to stop them later.
-    fn serve(self, driver: &Driver, observer: &Rc<Observer>) -> Vec<AbortHandle> {
-        if let Some(listener) = self.metrics {
-            spawn_local(control::serve_metrics(listener, Rc::clone(observer)));
-        }
-        let accept = |(kind, listener)| {
-            spawn_local(clients::accept(driver.clone(), listener, kind)).abort_handle()
+    /// Starts to accept. Returns the handles of the accept loops, to stop them later, and the listeners that a reload may
+    /// close.
+    fn serve(self, driver: &Driver, observer: &Rc<Observer>) -> (Vec<AbortHandle>, Doors) {
+        let accept = |(_, listener)| {
+            let accepting = clients::accept(driver.clone(), listener, ListenerKind::Explicit);
+            spawn_local(accepting).abort_handle()
         };
-        let explicit = self.explicit.into_iter().map(|(_, it)| (ListenerKind::Explicit, it));
-        let mirror = self.mirror.into_iter().map(|it| (ListenerKind::Mirror, it));
-        explicit.chain(mirror).map(accept).collect()
+        let explicit = self.explicit.into_iter().map(accept).collect();
+        let mut doors = Doors::default();
+        for (door, listener) in self.doors {
+            doors.open(door, listener, driver, observer);
+        }
+        (explicit, doors)
     }
 }
 

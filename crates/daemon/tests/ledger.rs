@@ -56,9 +56,10 @@ fn a_miss_a_hit_and_a_refusal_to_store_are_told_apart_and_kept_through_a_kill() 
     let mut hearsay = Hearsay::start(&world);
     hearsay.get(&nginx.url("file")).expect(200);
     let length = LENGTH as u64;
-    let page = ledger(&hearsay);
-    assert_eq!(of_class(&page, "served_origin_bytes"), length);
-    assert_eq!(of_class(&page, "fetched_origin_bytes"), length);
+    wait_until("all of it to be counted", || {
+        of_class(&ledger(&hearsay), "served_origin_bytes") == length
+    });
+    assert_eq!(of_class(&ledger(&hearsay), "fetched_origin_bytes"), length);
     hearsay.get(&nginx.url("file")).expect_hit();
     hearsay.get(&nginx.url("private")).expect(200);
     let check = |page: &Value| {

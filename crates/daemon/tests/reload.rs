@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::world::network::{self, CLIENT, ORIGIN, there};
 use crate::world::{
-    Curl, Hearsay, Nginx, Reply, Script, World, assert_same, noise, sh, tool, wait_until,
+    Curl, Hearsay, Nginx, Place, Raw, Reply, Script, World, assert_same, noise, sh, tool,
+    wait_until,
 };
 
 /// Writes the configuration, and returns its path.
@@ -231,4 +232,88 @@ fn interception_begins_changes_and_ends_while_it_runs() {
         hearsay.terminate();
         assert!(!sh("nft list tables; ip rule").contains("hearsay"), "rules were left behind");
     });
+}
+
+/// An address on loopback that nobody has.
+fn free() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address")
+}
+
+/// Whether the mirror refuses a host because the settings do not allow it.
+fn is_unknown(reply: &Reply) -> bool {
+    assert_eq!(reply.status, 403, "{reply:?}");
+    reply.text().contains("[mirror] allow")
+}
+
+#[test]
+fn the_mirror_and_metrics_move_to_other_addresses_and_hosts_are_allowed() {
+    let world = World::new();
+    let nginx = Nginx::start(&world, "");
+    let ([first, second], [old, new]) = ([free(), free()], [free(), free()]);
+    let text = |mirror: &str, metrics, allow: &str| {
+        let text = format!(
+            "[mirror]\nlisten = [{mirror}]\nallow = [{allow}]\n[metrics]\nlisten = \"{metrics}\"\n"
+        );
+        configure(&world, &text)
+    };
+    let config = text(&format!("\"{first}\""), old, "");
+    let args = ["--config", &config, "--listen", "127.0.0.1:0"];
+    let mut hearsay = Hearsay::start_with(&world, &args);
+    let get = |url: &str| Curl::new(Place::Here, url).run();
+    // Its port is refused to all clients, in other words.
+    let path =
+        format!("/files/{}/x", nginx.url("").trim_start_matches("http://").trim_end_matches('/'));
+    assert!(is_unknown(&get(&format!("http://{first}{path}"))));
+    get(&format!("http://{old}/metrics")).expect(200);
+    let mut kept = Raw::connect(first);
+
+    let host = path.split('/').nth(2).expect("a host").to_owned();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let taken = taken.local_addr().map(|it| (it, taken)).expect("its address");
+    text(&format!("\"{second}\", \"{}\"", taken.0), new, &format!("\"{host}\""));
+    let said = reload(&hearsay, "changed: [mirror] listen, [mirror] allow, [metrics] listen\n");
+    assert!(said.contains(&format!("[mirror] listen: cannot listen on {}: ", taken.0)), "{said}");
+    assert!(!is_unknown(&get(&format!("http://{second}{path}"))));
+    get(&format!("http://{new}/metrics")).expect(200);
+    for gone in [first, old] {
+        assert!(std::net::TcpStream::connect(gone).is_err(), "{gone} is open");
+    }
+    let status = hearsay.status();
+    assert_eq!(status["mirrors"], serde_json::json!([second.to_string()]));
+    assert_eq!(status["metrics"], new.to_string());
+    // A connection from before is served.
+    kept.send(format!("GET {path} HTTP/1.1\r\nHost: {first}\r\n\r\n"));
+    assert!(!is_unknown(&kept.reply()));
+
+    // What could not be opened is tried again.
+    drop(taken.1);
+    reload(&hearsay, "changed: [mirror] listen\n");
+    assert!(!is_unknown(&get(&format!("http://{}{path}", taken.0))));
+    hearsay.terminate();
+}
+
+#[test]
+fn how_much_is_logged_changes_unless_the_command_line_says() {
+    let (world, other) = (World::new(), World::new());
+    let nginx = Nginx::start(&world, "");
+    nginx.put("file", b"hello");
+    let config = configure(&world, "[log]\nlevel = \"warn\"\n");
+    let args = ["--config", &config, "--listen", "127.0.0.1:0"];
+    let hearsay = Hearsay::start_with(&world, &args);
+    let asked = Hearsay::start_with(&other, &[&args[..], &["--log", "info"]].concat());
+    let lines_of_a_request = || {
+        let before = hearsay.log().len();
+        hearsay.get(&nginx.url("file")).expect(200);
+        hearsay.log()[before..].to_owned()
+    };
+    assert_eq!(hearsay.log(), "");
+    configure(&world, "[log]\nlevel = \"debug\"\n");
+    reload(&hearsay, "changed: [log] level\n");
+    wait_until("the engine's steps to be logged", || lines_of_a_request().contains("\"event\":"));
+    configure(&world, "memory = \"8MiB\"\n[log]\nlevel = \"warn\"\n");
+    reload(&hearsay, "these need a restart: memory\n");
+    assert_eq!(lines_of_a_request(), "");
+    let said = reload(&asked, "changed: nothing\n");
+    assert!(!said.contains("DEBUG") && asked.log().contains("ready"), "{said}");
 }

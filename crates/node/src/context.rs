@@ -199,6 +199,7 @@ impl Context {
     pub fn set(&mut self, settings: Settings) {
         self.config.allow = settings.allow;
         self.config.access = settings.access;
+        self.config.reach.allow = settings.mirror;
         if let Some(mesh) = &mut self.mesh {
             mesh.config.gateways = settings.gateways;
         }

@@ -4,7 +4,7 @@ use crate::access::{Access, Forbidden, Prefix};
 use crate::crossed::Crossed;
 use crate::routes::RouteTable;
 use bytes::Bytes;
-use classes::Reach;
+use classes::{HostPattern, Reach};
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -292,6 +292,8 @@ pub struct Settings {
     pub gateways: Vec<PublicKey>,
     /// As [`Config::access`].
     pub access: Access,
+    /// As the hosts of [`Config::reach`].
+    pub mirror: Arc<[HostPattern]>,
 }
 
 /// How a request reached this proxy.

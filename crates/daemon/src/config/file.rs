@@ -28,6 +28,7 @@ pub struct File {
     pub uplink: Uplink,
     pub metrics: Metrics,
     pub ledger: Ledger,
+    pub log: Log,
     pub experiment: Experiment,
 }
 
@@ -117,6 +118,13 @@ pub struct Ledger {
     pub hosts: Option<bool>,
 }
 
+/// Table `[log]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Log {
+    pub level: Option<Spanned<String>>,
+}
+
 /// Table `[experiment]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -137,7 +145,7 @@ pub struct Experiment {
     pub http: Option<Spanned<String>>,
 }
 
-const TOP: [&str; 16] = [
+const TOP: [&str; 17] = [
     "listen",
     "allow",
     "name",
@@ -153,6 +161,7 @@ const TOP: [&str; 16] = [
     "uplink",
     "metrics",
     "ledger",
+    "log",
     "experiment",
 ];
 
@@ -176,7 +185,7 @@ const EXPERIMENT: [&str; 13] = [
 ];
 
 /// Every key, by table; the keys of the first entry are outside any table.
-pub const KEYS: [(&str, &[&str]); 11] = [
+pub const KEYS: [(&str, &[&str]); 12] = [
     ("", &TOP),
     ("store", &["path", "size", "policy", "object-max"]),
     ("access", &["out", "private", "ports"]),
@@ -187,6 +196,7 @@ pub const KEYS: [(&str, &[&str]); 11] = [
     ("uplink", &["far", "far-key"]),
     ("metrics", &["listen"]),
     ("ledger", &["hosts"]),
+    ("log", &["level"]),
     ("experiment", &EXPERIMENT),
 ];
 
