@@ -10,6 +10,7 @@ use crate::config::{Given, Place};
 use crate::entropy;
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::ledger::total;
 use crate::out;
 use crate::term::Style;
 
@@ -18,12 +19,16 @@ pub async fn run(args: &ShowUplink, paths: &[PathBuf]) -> Result<(), Failure> {
     if args.key {
         return print_key(args);
     }
-    let line = ask::status(paths).await?.uplink.ok_or_else(|| {
+    let status = ask::status(paths).await?;
+    let line = status.uplink.ok_or_else(|| {
         Failure::failed("this node's uplink has no far end: set `far` and `far-key` in [uplink]")
     })?;
     match args.json {
         true => out::json(&line),
-        false => out::print(line.page(Style::of_stdout())),
+        false => {
+            let referred = total(&status.classes).fetched_far_reference_bytes;
+            out::print(line.page(referred, Style::of_stdout()))
+        }
     }
 }
 

@@ -69,9 +69,18 @@ fn a_new_version_of_a_file_crosses_as_a_difference() {
         assert!(third < 1_000, "{third}");
         // A response that is stored does not cross at all.
         assert_eq!(get(&gateway, "copy", &next_version(&noise(1, 1_000_000))), 0);
-        let page = gateway.command(&["uplink"]);
-        let page = String::from_utf8_lossy(&page.stdout).into_owned();
+        let said =
+            |args: &[&str]| String::from_utf8_lossy(&gateway.command(args).stdout).into_owned();
+        let page = said(&["uplink"]);
         assert!(page.contains("10.2.0.2:3144, up") && page.contains("3 by the far end"), "{page}");
+        // What was not brought in is the same for every command.
+        let saved = page.lines().find_map(|line| line.strip_prefix("saved ")?.split_once(" that"));
+        let saved = saved.expect("what was saved").0.trim();
+        let status = said(&["status"]).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(status.contains(&format!("{saved} only referred to by the far end")), "{status}");
+        let ledger = said(&["ledger"]);
+        let all = ledger.lines().find(|line| line.trim_start().starts_with("other "));
+        assert!(all.is_some_and(|line| line.contains(saved)), "{saved}: {ledger}");
     });
 }
 

@@ -29,6 +29,10 @@ pub struct UplinkLine {
     pub counts: PairReport,
 }
 
+/// What was saved, in words.
+const REFERRED: &str =
+    "that the far end only referred to, as `hearsay status` and the ledger count it";
+
 impl UplinkLine {
     /// Of a pair.
     pub fn new(far: &FarEnd, state: State, counts: PairReport) -> Self {
@@ -49,8 +53,9 @@ impl UplinkLine {
         }
     }
 
-    /// For people.
-    pub fn page(&self, style: Style) -> String {
+    /// For people. `referred` is what the ledger has counted since the start as content to which the far end only
+    /// referred.
+    pub fn page(&self, referred: u64, style: Style) -> String {
         let counts = &self.counts;
         let mut page = String::new();
         let mut line = |name: &str, text: String| {
@@ -81,20 +86,21 @@ impl UplinkLine {
                 counts.sent_framing_bytes,
             ),
         ] {
-            let saved = content.saturating_sub(crossed);
+            let less = content.saturating_sub(crossed);
             line(
                 name,
                 format!(
-                    "{} of content as {} ({} saved): new and differences {}, references and heads {}, framing {}",
+                    "{} of content as {} ({} less): new and differences {}, references and heads {}, framing {}",
                     term::bytes(content),
                     term::bytes(crossed),
-                    term::percent(saved, content),
+                    term::percent(less, content),
                     term::bytes(payload),
                     term::bytes(control),
                     term::bytes(framing),
                 ),
             );
         }
+        line("saved", format!("{} {REFERRED}", term::bytes(referred)));
         line(
             "requests",
             format!(
@@ -154,10 +160,11 @@ mod tests {
         };
         let far =
             FarEnd { host: "far.example.org".into(), port: 3144, key: wire::PublicKey([0; 32]) };
-        let page =
-            UplinkLine::new(&far, State::Up, counts).page(Style { width: 80, colour: false });
+        let page = UplinkLine::new(&far, State::Up, counts)
+            .page(80 << 20, Style { width: 80, colour: false });
         assert!(page.contains("far.example.org:3144, up") && page.contains("212 ms"), "{page}");
-        assert!(page.contains("100 MiB of content as 10 MiB (90 % saved)"), "{page}");
+        assert!(page.contains("100 MiB of content as 10 MiB (90 % less)"), "{page}");
+        assert!(page.contains("saved        80 MiB that the far end only referred to"), "{page}");
         assert!(page.contains("3 messages of a later version"), "{page}");
     }
 }
