@@ -512,7 +512,7 @@ mod tests {
 delete table inet hearsay
 table inet hearsay {
   chain intercept {
-    type filter hook prerouting priority mangle; policy accept;
+    type filter hook prerouting priority security; policy accept;
     meta l4proto tcp socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
     icmp type { destination-unreachable, time-exceeded, parameter-problem } socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept
     icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } socket transparent 1 socket wildcard 0 meta mark set meta mark | 0x04000000 accept

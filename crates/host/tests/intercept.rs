@@ -127,6 +127,40 @@ fn what_the_route_does_not_send_out_is_left_to_the_kernel() {
 }
 
 #[test]
+fn strict_checks_of_return_paths_are_no_hindrance() {
+    inside("strict_checks_of_return_paths_are_no_hindrance", || {
+        let Some(_daemon) = Server::start("router", "daemon", 3130, "transparent") else { return };
+        sh("sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.lan0.rp_filter=1
+            # As firewalld does it, for IPv6 by default.
+            nft add table inet firewalld
+            nft add chain inet firewalld filter_PREROUTING '{ type filter hook prerouting priority filter + 10; }'
+            nft add rule inet firewalld filter_PREROUTING icmpv6 type '{ nd-router-advert, nd-neighbor-solicit }' accept
+            nft add rule inet firewalld filter_PREROUTING fib saddr . mark . iif oif missing drop");
+        rules().apply().expect("apply");
+        assert_eq!(fetch("http://10.2.0.2/"), "daemon for ::ffff:10.2.0.2");
+        assert_eq!(fetch("http://[fd02::2]/"), "daemon for fd02::2");
+    });
+}
+
+#[test]
+fn marks_and_destinations_that_other_programs_set_count() {
+    inside("marks_and_destinations_that_other_programs_set_count", || {
+        let Some(_portal) = Server::start("router", "portal", 80, "") else { return };
+        let Some(_daemon) = Server::start("router", "daemon", 3130, "transparent") else { return };
+        // A portal that answers in place of servers, and a policy rule at the priority where others set marks.
+        sh("nft add table inet operator
+            nft add chain inet operator portal '{ type nat hook prerouting priority dstnat; }'
+            nft add rule inet operator portal iifname lan0 ip daddr 10.2.0.2 redirect
+            nft add chain inet operator steer '{ type filter hook prerouting priority mangle; }'
+            nft add rule inet operator steer iifname lan0 ip6 daddr fd02::2 meta mark set 0x10
+            ip -6 rule add fwmark 0x10 lookup 100; ip -6 route add fd02::2 dev lan0 table 100");
+        rules().apply().expect("apply");
+        assert_eq!(fetch("http://10.2.0.2/"), "portal for ::ffff:10.1.0.1");
+        assert!(!curl("http://[fd02::2]/", 1).0, "it was intercepted on a route that leads back");
+    });
+}
+
+#[test]
 fn the_check_names_what_is_missing() {
     inside("the_check_names_what_is_missing", || {
         let rules = rules();

@@ -6,6 +6,11 @@ use super::{
     Bridged, Error, FIRST_SEGMENT, Family, Rules, SPELLED_IPV4, TABLE_NAME, forwarded, trial,
 };
 
+/// nftables' priority of what gives packets to us (50). It is behind other programs' marks and translated destinations,
+/// because both may change a packet's route; and behind checks of return paths (firewalld has one at 10), which would look
+/// up the source with our mark, find it local, and drop the packet.
+const PRIORITY: &str = "security";
+
 /// The chain that redirects the first segments of clients' connections.
 pub(super) const CLIENTS: &str = "clients";
 /// The chain that sees all that the firewall sees.
@@ -47,7 +52,7 @@ impl Rules {
 delete table inet {TABLE_NAME}
 table inet {TABLE_NAME} {{
 {sets}  chain {INTERCEPT} {{
-    type filter hook prerouting priority mangle; policy accept;
+    type filter hook prerouting priority {PRIORITY}; policy accept;
     meta l4proto tcp socket transparent 1 socket wildcard 0 {mark}
 {errors}{second}    fib daddr type local tcp dport {listen_port} drop
 {pass_by}    {FIRST_SEGMENT} jump {CLIENTS}
