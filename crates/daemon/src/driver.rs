@@ -65,6 +65,8 @@ struct Inner {
     relayed: Relayed,
     /// Destination ports whose intercepted connections may be of any protocol.
     flow_ports: RefCell<FlowPorts>,
+    /// Told when interception rules are seen to be missing.
+    rules_lost: Notify,
 }
 
 /// What connects the driver with others.
@@ -161,6 +163,7 @@ impl Driver {
             reach: RefCell::new(reach),
             relayed: Relayed::default(),
             flow_ports: RefCell::default(),
+            rules_lost: Notify::new(),
         }))
     }
 
@@ -269,6 +272,11 @@ impl Driver {
     /// The process that has the rights over the network.
     pub fn helper(&self) -> &Helper {
         &self.0.network.helper
+    }
+
+    /// Told when interception rules are seen to be missing.
+    pub fn rules_lost(&self) -> &Notify {
+        &self.0.rules_lost
     }
 
     /// The links to peers.

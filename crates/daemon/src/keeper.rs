@@ -91,7 +91,8 @@ impl Keeper {
 
     /// These settings hold from now on.
     pub fn holds(&self, config: &Config) {
-        self.intercepts.set(config.rules().is_some());
+        // What goes by the far end alone has no counters.
+        self.intercepts.set(config.rules().is_some_and(|it| !it.interfaces.is_empty()));
         self.hosts.set(config.ledger.hosts);
         self.driver.with_account(|account| account.count_hosts(config.ledger.hosts));
         let State { ledger, unwritten, .. } = &mut *self.state.borrow_mut();
@@ -126,7 +127,12 @@ impl Keeper {
         self.read_at.set(Instant::now());
         if self.intercepts.get() {
             match self.driver.helper().aside(Helper::forwarded).await {
-                Ok(forwarded) => self.state.borrow_mut().forwarded = forwarded,
+                Ok(forwarded) => {
+                    if forwarded.is_none() {
+                        self.driver.rules_lost().notify_one();
+                    }
+                    self.state.borrow_mut().forwarded = forwarded;
+                }
                 Err(error) => tracing::debug!(%error, "cannot read what was forwarded"),
             }
         }

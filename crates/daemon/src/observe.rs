@@ -107,6 +107,11 @@ impl Observer {
         self.driver.helper().clone()
     }
 
+    /// Interception rules are missing.
+    pub fn misses_rules(&self) {
+        self.driver.rules_lost().notify_one();
+    }
+
     fn rights(&self) -> Rights {
         let helper = self.driver.helper();
         Rights {

@@ -182,9 +182,11 @@ impl Reload {
         }
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let driver = self.driver.clone();
         loop {
             tokio::select! {
                 _ = look.tick() => self.look().await,
+                () = driver.rules_lost().notified() => self.mend().await,
                 Some(()) = hangup.recv() => self.reload().await,
                 () = changed(&mut reach) => {
                     // The far end is outside.
@@ -261,6 +263,11 @@ impl Reload {
 
     async fn look(&mut self) {
         self.transparent.look(&self.held).await;
+        self.ask_again_if(self.transparent.is_late());
+    }
+
+    async fn mend(&mut self) {
+        self.transparent.mend(&self.held).await;
         self.ask_again_if(self.transparent.is_late());
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::control::Observed as _;
 use crate::doctor::{self, Kernel, View};
 use crate::observe::Observer;
-use crate::status::{Finding, Verdict};
+use crate::status::{Check, Finding, Verdict};
 
 /// From the start to the first round: routes and interfaces have settled by then.
 const FIRST_AFTER: Duration = Duration::from_secs(5);
@@ -30,6 +30,9 @@ pub async fn run(observer: Rc<Observer>) {
             continue;
         };
         say_changes(&found, &mut before);
+        if found.iter().any(|it| it.check == Check::Rules && it.verdict == Verdict::Broken) {
+            observer.misses_rules();
+        }
         observer.tested(found);
     }
 }

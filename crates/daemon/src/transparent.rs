@@ -22,6 +22,8 @@ pub struct Transparent {
     state: State,
     /// Which bridges filtered when rules were set last.
     bridged: Bridged,
+    /// All rules were removed, by hand.
+    is_removed: bool,
     /// Rules may be set, even if the answer was not waited for.
     may_have_rules: bool,
     /// The helper did not answer the last request in time, and may do later what it was asked.
@@ -68,8 +70,16 @@ pub fn address(intercept: &Intercept) -> SocketAddr {
 impl Transparent {
     /// Nothing is intercepted yet.
     pub fn new(driver: Driver, observer: Rc<Observer>, egress: Egress) -> Self {
-        let (state, bridged) = (State::Off, Bridged::default());
-        Self { driver, observer, egress, state, bridged, may_have_rules: false, is_late: false }
+        Self {
+            driver,
+            observer,
+            egress,
+            state: State::Off,
+            bridged: Bridged::default(),
+            is_removed: false,
+            may_have_rules: false,
+            is_late: false,
+        }
     }
 
     /// Applies the rules and accepts clients on `listener`. If the rules cannot be applied, the
@@ -97,10 +107,39 @@ impl Transparent {
     pub async fn look(&mut self, config: &Config) {
         let State::On { rules: Some(rules), .. } = &self.state else { return };
         if rules.bridged() != self.bridged {
-            tracing::info!(
-                "br_netfilter was turned on or off: the interception rules are set anew"
-            );
+            tracing::info!("br_netfilter is on or off now: the interception rules are set anew");
             self.change(config).await;
+        } else if rules.delivers_marked() {
+            self.is_removed = false;
+        } else {
+            self.mend(config).await;
+        }
+    }
+
+    /// Sets the rules again if another program has removed a part of them: a firewall that flushes all tables, a manager
+    /// of networks that removes routing rules of others. If all are gone, `hearsay intercept remove` was run: they stay so.
+    pub async fn mend(&mut self, config: &Config) {
+        let State::On { rules: Some(rules), .. } = &self.state else { return };
+        if self.is_removed {
+            return;
+        }
+        let moment = rules.moment();
+        match self.helper().aside(move |it| it.check(moment)).await {
+            Ok(report) if report.is_complete() => {}
+            Ok(report) if report.is_absent() => {
+                self.is_removed = true;
+                tracing::warn!(
+                    "the interception rules were removed: traffic bypasses the daemon until \
+                     `hearsay intercept apply`, or a restart"
+                );
+            }
+            Ok(_) => {
+                tracing::warn!(
+                    "another program has removed interception rules: they are set again"
+                );
+                self.change(config).await;
+            }
+            Err(error) => tracing::debug!(%error, "cannot check the interception rules"),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use crate::world::network::{self, CLIENT, ORIGIN, connect, there};
 use crate::world::{
@@ -495,6 +496,38 @@ fn a_head_that_is_too_large_for_us_reaches_an_intercepted_client_as_it_is() {
         let here = Curl::new(world::Place::Here, "http://origin.test/many").args(&proxy);
         here.run().expect(502);
         wait_until("no exchange to be left", || hearsay.number("/report/exchanges") == 0);
+    });
+}
+
+#[test]
+fn rules_that_another_program_removes_are_set_again() {
+    network::inside("rules_that_another_program_removes_are_set_again", || {
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let hearsay = Hearsay::start_with(&world, &INTERCEPT);
+        let is_served = || {
+            let replies = ["-4", "-6"].map(|it| get_by(it, "http://origin.test/file").expect(200));
+            replies.iter().all(|it| !it.field("via").is_empty())
+        };
+        // As systemd-networkd does when it starts, and as firewalls do when they are reloaded.
+        for loss in ["ip rule del priority 313; ip -6 rule del priority 313", "nft flush ruleset"] {
+            assert!(is_served());
+            sh(loss);
+            assert!(!is_served(), "{loss}");
+            let begun = Instant::now();
+            // What tells of the second is read every 30 s.
+            while !is_served() {
+                assert!(begun.elapsed() < 2 * TIMEOUT, "not noticed: {loss}");
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+        // What was removed by hand stays so.
+        assert!(hearsay.command(&["intercept", "remove"]).status.success());
+        wait_until("the daemon to notice", || hearsay.log().contains("rules were removed"));
+        assert!(!is_served());
+        assert!(hearsay.command(&["intercept", "apply"]).status.success());
+        assert!(is_served());
     });
 }
 

@@ -22,6 +22,8 @@ use node::uplink::Reach;
 use thiserror::Error;
 use wire::counters::Reason as _;
 
+use crate::routing::{Forward, forward_marked};
+
 mod bridge;
 mod command;
 mod flows;
@@ -388,6 +390,20 @@ impl Rules {
         Ok(())
     }
 
+    /// Whether the kernel delivers marked packets here, so that the rule and the route of each family are in force.
+    #[must_use]
+    pub fn delivers_marked(&self) -> bool {
+        // Addresses for documentation (RFC 5737, RFC 3849): this machine has none of them. Nothing is sent.
+        let nobody = |family| match family {
+            Family::V4 => [192, 0, 2, 1].into(),
+            Family::V6 => [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into(),
+        };
+        let mut families = Family::ALL.into_iter().filter(|it| it.is_available());
+        families.all(|it| {
+            !matches!(forward_marked(nobody(it), self.mark), Ok(Forward::Out(_) | Forward::Nowhere))
+        })
+    }
+
     fn rule(&self, family: Family, verb: &str) -> Vec<String> {
         let (flag, mark, table) = (family.ip_flag(), self.mark, self.table);
         words(&format!(
@@ -524,6 +540,9 @@ table inet hearsay {
     fib daddr type { local, broadcast, anycast, multicast } return
     ip daddr { 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 } return
     ip6 daddr { ::/96, 64:ff9b::a00:0/104, 64:ff9b::6440:0/106, 64:ff9b::7f00:0/104, 64:ff9b::a9fe:0/112, 64:ff9b::ac10:0/108, 64:ff9b::c0a8:0/112, ::ffff:0:0/96, ::ffff:0:0:0/96, 2002:a00::/24, 2002:6440::/26, 2002:7f00::/24, 2002:a9fe::/32, 2002:ac10::/28, 2002:c0a8::/32, fe80::/10, ff00::/8 } return
+    meta mark set meta mark | 0x04000000
+    fib daddr . mark oif exists meta mark set meta mark & 0xfbffffff return
+    meta mark set meta mark & 0xfbffffff
     iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp flags & (syn | ack) == syn tcp dport { 80, 8080 } ip daddr 10.9.0.0/16 tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
     iifname { "br-lan", "wl0.1" } meta nfproto ipv4 tcp flags & (syn | ack) == syn tcp dport { 80, 8080 } fib daddr . mark oifname { "wan0", "ppp0" } tproxy ip to :3130 meta mark set meta mark | 0x04000000 accept
     iifname { "br-lan", "wl0.1" } meta nfproto ipv6 tcp flags & (syn | ack) == syn tcp dport { 80, 8080 } ip6 daddr fd09::/16 tproxy ip6 to :3130 meta mark set meta mark | 0x04000000 accept

@@ -27,7 +27,9 @@ use babeld::Babeld;
 pub use below::{BelowIp, below_ip, consequence};
 pub use fixed::{Gateway, GatewayError};
 pub use kernel::{Device, devices};
-pub(crate) use kernel::{Forward, Kernel, Wanted, addresses, all_addresses, forward};
+pub(crate) use kernel::{
+    Forward, Kernel, Wanted, addresses, all_addresses, forward, forward_marked,
+};
 
 /// The default address of babeld's local socket, which listens only on loopback.
 pub const BABELD_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 33123);

@@ -161,6 +161,27 @@ fn marks_and_destinations_that_other_programs_set_count() {
 }
 
 #[test]
+fn without_the_rule_or_the_route_clients_reach_the_origin_directly() {
+    inside("without_the_rule_or_the_route_clients_reach_the_origin_directly", || {
+        let Some(_origin) = Server::start("origin", "origin", 80, "") else { return };
+        let Some(_daemon) = Server::start("router", "daemon", 3130, "transparent") else { return };
+        for loss in ["rule del priority 313", "route flush table 3130"] {
+            for (family, url, address) in [
+                ("-4", "http://10.2.0.2/", "::ffff:10.2.0.2"),
+                ("-6", "http://[fd02::2]/", "fd02::2"),
+            ] {
+                rules().apply().expect("apply");
+                assert!(rules().delivers_marked());
+                assert_eq!(fetch(url), format!("daemon for {address}"));
+                sh(&format!("ip {family} {loss}"));
+                assert!(!rules().delivers_marked(), "{family} {loss}");
+                assert_eq!(fetch(url), format!("origin for {address}"), "{family} {loss}");
+            }
+        }
+    });
+}
+
+#[test]
 fn the_check_names_what_is_missing() {
     inside("the_check_names_what_is_missing", || {
         let rules = rules();

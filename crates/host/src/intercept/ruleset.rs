@@ -45,7 +45,7 @@ impl Rules {
         // forwarded packets to its port on any other machine would match it. It does not match while a
         // connection is being made, so the segment that completes the handshake has a rule of its own.
         // The `drop` rule: only intercepted connections may reach the listener, or it would be an open proxy.
-        let (errors, second) = (self.errors(), self.second_segment());
+        let (errors, second, local) = (self.errors(), self.second_segment(), self.unless_local());
         let [sets, pass_by, early] = bridges(bridged);
         format!(
             "add table inet {TABLE_NAME}
@@ -61,9 +61,21 @@ table inet {TABLE_NAME} {{
     fib daddr type {{ local, broadcast, anycast, multicast }} return
     ip daddr {{ 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 }} return
     ip6 daddr {{ {SPELLED_IPV4}, fe80::/10, ff00::/8 }} return
-{redirects}  }}
+{local}{redirects}  }}
 {forwarded}}}
 "
+        )
+    }
+
+    /// The rules by which a connection passes us by if its packets, with our mark, would still be routed elsewhere: without
+    /// the rule and the route that make them local, a redirected packet would be dropped. Who manages a network's rules may
+    /// remove those that it did not set, as systemd-networkd does when it starts.
+    fn unless_local(&self) -> String {
+        let (mark, others) = (self.mark, !self.mark);
+        format!(
+            "    meta mark set meta mark | {mark:#010x}
+    fib daddr . mark oif exists meta mark set meta mark & {others:#010x} return
+    meta mark set meta mark & {others:#010x}\n"
         )
     }
 

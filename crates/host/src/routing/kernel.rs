@@ -31,7 +31,7 @@ pub use addresses::{addresses, all_addresses};
 pub use fib::{BestRoute, Fib, Wanted};
 pub use hosts::HostRoute;
 pub use links::{all_links, devices};
-pub use lookup::{Forward, forward};
+pub use lookup::{Forward, forward, forward_marked};
 pub use message::Device;
 use message::Message;
 pub use message::{Link, LinkKind, messages};

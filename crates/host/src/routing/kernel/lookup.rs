@@ -27,8 +27,20 @@ pub enum Forward {
 /// # Errors
 /// If the netlink socket fails.
 pub fn forward(to: IpAddr, from: Option<(IpAddr, u32)>) -> io::Result<Forward> {
+    ask(&message::route_request(to, from, None))
+}
+
+/// The route of packets with this mark to an address.
+///
+/// # Errors
+/// If the netlink socket fails.
+pub fn forward_marked(to: IpAddr, mark: u32) -> io::Result<Forward> {
+    ask(&message::route_request(to, None, Some(mark)))
+}
+
+fn ask(request: &[u8]) -> io::Result<Forward> {
     let socket = socket::open(socket::ROUTE)?;
-    rustix::net::send(&socket, &message::route_request(to, from), SendFlags::empty())?;
+    rustix::net::send(&socket, request, SendFlags::empty())?;
     let mut buffer = [0; ANSWER_MAX];
     // The kernel answers before `send` returns.
     let (length, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;

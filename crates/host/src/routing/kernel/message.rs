@@ -128,8 +128,8 @@ pub fn dump(kind: u16, sequence: u32) -> Vec<u8> {
 }
 
 /// A request for the route of a packet to an address; with `from`, of a packet from that address
-/// which arrives on the interface with that index.
-pub fn route_request(to: IpAddr, from: Option<(IpAddr, u32)>) -> Vec<u8> {
+/// which arrives on the interface with that index; with `mark`, of one with these bits in its mark.
+pub fn route_request(to: IpAddr, from: Option<(IpAddr, u32)>, mark: Option<u32>) -> Vec<u8> {
     let (family, bits) = if to.is_ipv4() { (AF_INET, 32) } else { (AF_INET6, 128) };
     let source_bits = if from.is_some() { bits } else { 0 };
     let mut payload = vec![family, bits, source_bits, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -137,6 +137,9 @@ pub fn route_request(to: IpAddr, from: Option<(IpAddr, u32)>) -> Vec<u8> {
     if let Some((from, interface)) = from {
         payload.extend(attribute(2, &octets(from)));
         payload.extend(attribute(3, &interface.to_ne_bytes()));
+    }
+    if let Some(mark) = mark {
+        payload.extend(attribute(16, &mark.to_ne_bytes()));
     }
     request(GETROUTE, FLAG_REQUEST, 1, &payload)
 }
