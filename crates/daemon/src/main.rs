@@ -62,6 +62,7 @@ mod show_mirror;
 mod show_uplink;
 mod since;
 mod status;
+mod stranded;
 mod target;
 mod term;
 mod transparent;

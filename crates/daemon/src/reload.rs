@@ -12,6 +12,7 @@ use crate::driver::Driver;
 use crate::log::Log;
 use crate::observe::Observer;
 use crate::service::ServiceManager;
+use crate::stranded::Stranded;
 use crate::transparent::Transparent;
 use crate::uplink::{Feed as _, Uplink};
 use host::egress::Egress;
@@ -180,12 +181,16 @@ impl Reload {
             // What changed while the first rules were set.
             self.follow().await;
         }
+        let mut stranded = Stranded::new(self.driver.clone(), egress.clone());
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let driver = self.driver.clone();
         loop {
             tokio::select! {
-                _ = look.tick() => self.look().await,
+                _ = look.tick() => {
+                    stranded.look();
+                    self.look().await;
+                }
                 () = driver.rules_lost().notified() => self.mend().await,
                 Some(()) = hangup.recv() => self.reload().await,
                 () = changed(&mut reach) => {

@@ -37,5 +37,6 @@ mod transparent;
 mod uci;
 mod unread;
 
+mod uplinks;
 mod world;
 mod zones;

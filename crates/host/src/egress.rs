@@ -68,6 +68,13 @@ pub fn is_there(interface: &str) -> bool {
     socket.is_ok_and(|socket| rustix::net::netdevice::name_to_index(&socket, interface).is_ok())
 }
 
+/// The addresses of an interface, even if it is down; none if it is not there.
+#[must_use]
+pub fn addresses_of(interface: &str) -> Vec<IpAddr> {
+    let index = crate::peers::index(interface);
+    index.and_then(addresses).unwrap_or_default()
+}
+
 /// This machine's addresses; first those of the interfaces with these names. Empty if the kernel does not list them.
 #[must_use]
 pub fn own_addresses(first: &[String]) -> Vec<IpAddr> {

@@ -1,5 +1,5 @@
-//! Two options of TCP sockets that no library offers safely, hence `unsafe`: the retransmission timeout
-//! towards peers (RFC 6298), and what the kernel knows of a connection (`TCP_INFO`, tcp(7)).
+//! What no library does safely with TCP sockets, hence `unsafe`: the retransmission timeout towards peers (RFC 6298), what
+//! the kernel knows of a connection (`TCP_INFO`, tcp(7)), and the end of one that somebody else reads.
 //!
 //! *Who calls it:* the code that makes connections to peers, the uplink's pair, and `traffic.rs`. *What it never
 //! does:* fail; a kernel that lacks an option ignores it. *Where to start:* [`shorten`], [`flight`], [`flow`].
@@ -111,6 +111,12 @@ pub(crate) fn flow(fd: RawFd) -> Option<Flow> {
         segment: word(&info, 16).into(),
         has_timestamps: info[5] & TIMESTAMPS != 0,
     })
+}
+
+/// Ends the connection of an open socket for who reads and who writes it here (shutdown(2)).
+pub(crate) fn end(fd: RawFd) {
+    // SAFETY: no memory is involved. For a number that is no socket it fails.
+    let _ = unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
 }
 
 /// The first bytes of `struct tcp_info`; `None` if the kernel gives fewer.

@@ -6,10 +6,11 @@
 //! all that accepts or dials connections; the daemon's ledger. *What it never does:* count a frame's own header, or
 //! the segments of a handshake before the connection exists.
 
-use crate::timeouts::{Flow, flow};
+use crate::timeouts::{Flow, end, flow};
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::ops::Deref;
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::pin::Pin;
@@ -74,6 +75,8 @@ struct Open {
     /// Open as long as this entry is there.
     fd: RawFd,
     with: With,
+    /// This machine's address, if it is known.
+    from: Option<IpAddr>,
     /// Bytes of IP's header.
     ip_bytes: u64,
     counted: Flow,
@@ -88,7 +91,8 @@ impl Traffic {
         state.opened += 1;
         let number = state.opened;
         let fd = stream.as_raw_fd();
-        state.open.insert(number, Open { fd, with, ip_bytes, counted: Flow::default() });
+        let from = stream.local_addr().ok().map(|address| address.ip().to_canonical());
+        state.open.insert(number, Open { fd, with, from, ip_bytes, counted: Flow::default() });
         drop(state);
         Metered { _entry: Entry { traffic: self.clone(), number }, stream }
     }
@@ -98,6 +102,24 @@ impl Traffic {
         let State { totals, open, .. } = &mut *self.lock();
         open.values_mut().for_each(|open| open.count(totals, false));
         *totals
+    }
+
+    /// The addresses of this machine from which connections lead out of the site.
+    #[must_use]
+    pub fn addresses_outward(&self) -> BTreeSet<IpAddr> {
+        self.lock()
+            .open
+            .values()
+            .filter(|open| open.is_outward())
+            .filter_map(|it| it.from)
+            .collect()
+    }
+
+    /// Ends the connections that lead out of the site from these addresses.
+    pub fn end_outward(&self, from: &BTreeSet<IpAddr>) {
+        let state = self.lock();
+        let ended = state.open.values().filter(|open| open.is_outward());
+        ended.filter(|it| it.from.is_some_and(|it| from.contains(&it))).for_each(|it| end(it.fd));
     }
 
     fn close(&self, number: u64) {
@@ -113,6 +135,10 @@ impl Traffic {
 }
 
 impl Open {
+    fn is_outward(&self) -> bool {
+        matches!(self.with, With::Origin | With::Uplink)
+    }
+
     /// Adds what was not counted yet. When a connection closes, the kernel still sends what it holds, and both ends
     /// say that they close it.
     fn count(&mut self, totals: &mut [WireBytes], closes: bool) {
@@ -241,5 +267,30 @@ mod tests {
         let closed = all(&here, With::Origin);
         assert!(closed.in_bytes >= open.in_bytes && closed.in_bytes <= open.in_bytes + 200);
         assert!(here.lock().open.is_empty() && there.lock().open.is_empty());
+    }
+
+    #[tokio::test]
+    async fn only_what_leads_out_from_an_address_is_ended() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let traffic = Traffic::default();
+        let mut ends = Vec::new();
+        for with in With::ALL {
+            let (dialled, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+            ends.push((traffic.meter(dialled.unwrap(), with), accepted.unwrap().0));
+        }
+        let here = traffic.addresses_outward();
+        assert_eq!(here, [address.ip()].into());
+        traffic.end_outward(&["192.0.2.1".parse().unwrap()].into());
+        traffic.end_outward(&here);
+        for ((mut here, mut there), with) in ends.into_iter().zip(With::ALL) {
+            if matches!(with, With::Origin | With::Uplink) {
+                assert_eq!(here.read(&mut [0]).await.unwrap(), 0, "{with:?}");
+                assert_eq!(there.read(&mut [0]).await.unwrap(), 0, "{with:?}");
+            } else {
+                there.write_all(b"x").await.unwrap();
+                assert_eq!(here.read(&mut [0]).await.unwrap(), 1, "{with:?}");
+            }
+        }
     }
 }
