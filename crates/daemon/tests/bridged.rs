@@ -5,9 +5,11 @@
 //!   client eth0 ── lan0 ─ br-lan router wan0 ── origin
 //! ```
 
-use crate::world::network::{self, CLIENT, ORIGIN};
+use std::net::TcpListener;
+
+use crate::world::network::{self, CLIENT, ORIGIN, there};
 use crate::world::{
-    Curl, Hearsay, Nginx, Reply, World, assert_same, noise, sh, skipped, wait_until,
+    Curl, Hearsay, Nginx, Place, Reply, Script, World, assert_same, noise, sh, skipped, wait_until,
 };
 
 /// Makes lan0 a port of the bridge br-lan, which takes its addresses. `false`: this kernel has no br_netfilter.
@@ -76,6 +78,38 @@ fn clients_behind_a_bridge_that_filters_are_served() {
         // A daemon that is dead is in nobody's way.
         drop(hearsay);
         assert!(get("-6").expect(200).field("via").is_empty());
+    });
+}
+
+#[test]
+fn what_stays_on_the_bridge_is_not_counted_as_forwarded() {
+    const TEST: &str = "what_stays_on_the_bridge_is_not_counted_as_forwarded";
+    network::inside(TEST, || {
+        if !bridge(TEST) {
+            return;
+        }
+        filter(true);
+        sh("ip netns add beside
+            ip link add lan1 type veth peer name eth0 netns beside
+            ip link set lan1 master br-lan up
+            ip -n beside addr add 10.1.0.3/24 dev eth0; ip -n beside link set eth0 up");
+        let world = World::new();
+        let nginx = Nginx::start_in(&world, ORIGIN, "");
+        nginx.put("file", b"hello");
+        let listener = there(Place::In("beside"), || TcpListener::bind("10.1.0.3:8080"));
+        let _beside = Script::on(listener.expect("a free port"), |visit| {
+            if visit.head().is_some() {
+                visit.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+            }
+        });
+        let _hearsay = Hearsay::start_with(&world, &["--intercept", "br-lan"]);
+        let is_counted = |url: &str| {
+            assert_eq!(Curl::new(CLIENT, url).run().expect(200).text(), "hello");
+            let listing = sh("nft list counters table inet hearsay");
+            listing.lines().any(|it| it.contains("bytes") && !it.contains("bytes 0"))
+        };
+        assert!(!is_counted("http://10.1.0.3:8080/"));
+        assert!(is_counted("http://10.2.0.2:8080/file"));
     });
 }
 
