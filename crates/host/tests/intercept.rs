@@ -143,6 +143,23 @@ fn strict_checks_of_return_paths_are_no_hindrance() {
 }
 
 #[test]
+fn a_firewall_that_refuses_what_comes_in_can_accept_by_the_mark() {
+    inside("a_firewall_that_refuses_what_comes_in_can_accept_by_the_mark", || {
+        let Some(_daemon) = Server::start("router", "daemon", 3130, "transparent") else { return };
+        rules().apply().expect("apply");
+        sh("nft add table inet operator
+            nft add chain inet operator input '{ type filter hook input priority filter; policy accept; }'
+            nft add rule inet operator input iifname lan0 meta l4proto tcp reject");
+        assert!(!curl("http://10.2.0.2/", 2).0, "the page `trouble` says that it is refused");
+        // The line of that page.
+        sh("nft insert rule inet operator input 'meta mark & 0x04000000 != 0 accept'");
+        assert_eq!(fetch("http://10.2.0.2/"), "daemon for ::ffff:10.2.0.2");
+        assert_eq!(fetch("http://[fd02::2]/"), "daemon for fd02::2");
+        assert!(!curl("http://10.1.0.1:3130/", 1).0, "the router itself is open");
+    });
+}
+
+#[test]
 fn marks_and_destinations_that_other_programs_set_count() {
     inside("marks_and_destinations_that_other_programs_set_count", || {
         let Some(_portal) = Server::start("router", "portal", 80, "") else { return };

@@ -117,7 +117,8 @@ pub fn judge_tried(check: Check, family: Family, tried: &Tried, others: &[String
                 "no answer ({why}): a chain of the firewall may refuse the check's own interface ({})",
                 others.join(", ")
             ),
-            "try it from a client: `curl -sI http://HOST/` must show `via`",
+            "try it from a client: `curl -sI http://HOST/` must show `via`. If there is no answer, the chain must \
+             accept `meta mark & 0x04000000 != 0`",
         ),
         Tried::Silent(why) => Finding::broken(
             check,
