@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use node::{
-    ClientInput, ClientOutput, Config, Entrance, ExchangeId, FetchId, Input, LinkOutput,
+    ClientInput, ClientOutput, Config, Entrance, ExchangeId, FetchId, Input, LinkOutput, Looked,
     MeshConfig, Node, OriginInput, OriginOutput, Output, Request, StoreInput, StoreOutput,
 };
 use store::{Index, Location, Policy, SegmentId, Unit};
@@ -120,7 +120,7 @@ impl Router {
             Output::Client(ClientOutput::Data(_, bytes)) => self.got += black_box(bytes).len(),
             Output::Client(ClientOutput::Finish(_)) => self.is_done = true,
             Output::Name(host, _) => {
-                inputs.push_back(Input::Name(host, Some(vec![[192, 0, 2, 1].into()])));
+                inputs.push_back(Input::Name(host, Looked::Addresses(vec![[192, 0, 2, 1].into()])));
             }
             Output::Store(StoreOutput::Lookup(key)) => {
                 inputs.push_back(Input::Store(StoreInput::Row(key, None)))
