@@ -21,6 +21,7 @@ use crate::pursuits::Pursuits;
 use crate::report::Report;
 use crate::routes::RouteTable;
 use crate::transfers::Transfers;
+use crate::transfers::parts::Parts;
 use crate::trust::Trust;
 use crate::turns::Turns;
 use ::http::StatusCode;
@@ -97,6 +98,8 @@ pub struct Context {
     pub pursuits: Pursuits,
     /// Objects under way. Only `object` writes them.
     pub transfers: Transfers,
+    /// The beginnings of objects that nobody reads any more. `object` puts them there, and `client` takes them out.
+    pub parts: Parts,
     pub report: Report,
     /// Content bytes by class.
     pub account: Account,
@@ -148,6 +151,7 @@ impl Context {
             exchanges: Exchanges::default(),
             pursuits: Pursuits::default(),
             transfers: Transfers::default(),
+            parts: Parts::default(),
             events: Events::default(),
             out: VecDeque::new(),
             config,

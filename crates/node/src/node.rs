@@ -144,6 +144,7 @@ impl Node {
             (Timer::Copies, mesh.and_then(|mesh| mesh.copies.tell_at)),
             (Timer::Outside, self.cx.outside.poll_timeout()),
             (Timer::Verified, self.cx.dns.verified.write_at),
+            (Timer::Part, self.cx.parts.poll_timeout()),
             (Timer::Meet, mesh.and_then(|mesh| mesh.routes.meet_at)),
             (Timer::Peers, mesh.and_then(|mesh| mesh.peers.poll_timeout())),
         ]);
@@ -242,6 +243,8 @@ impl Node {
             fetches: (self.cx.pursuits.len() + self.publish.coming()) as u64,
             stale_inputs: self.cx.events.stale_inputs().clone(),
             store_works: self.cx.store_works(),
+            parts: self.cx.parts.len() as u64,
+            parts_evicted: self.cx.parts.evicted,
             uplink_up: !self.cx.outside.is_down(),
             uplink_down_seconds: self.cx.outside.down_for(self.cx.now).map_or(0, |it| it.as_secs()),
             unsynced: self.cx.is_unsynced(),

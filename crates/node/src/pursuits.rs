@@ -6,7 +6,7 @@ use crate::crossed::{ByFarEnd, Crossed};
 use crate::hasher::Map;
 use crate::input::{ExchangeId, FetchId};
 use crate::request::Ask;
-use ::http::{HeaderMap, HeaderValue};
+use ::http::{HeaderMap, HeaderValue, header};
 use detour::Detour;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Deref, DerefMut};
@@ -166,6 +166,20 @@ impl Pursuit {
     /// Whether the peer asked last for an object has begun to answer.
     pub fn is_answered(&self) -> bool {
         self.answered
+    }
+
+    /// Whether only the rest of an object was asked for, of which a part is here.
+    pub fn is_for_rest(&self) -> bool {
+        let is_ranged = |headers: &HeaderMap| headers.contains_key(header::RANGE);
+        self.quest.goal == Goal::Head
+            && is_ranged(&self.quest.headers)
+            && !is_ranged(&self.quest.ask.headers)
+    }
+
+    /// The rest of an object comes, up to this offset.
+    pub fn goes_on_to(&mut self, id: FetchId, end: u64, now: Instant) {
+        let fetch = self.detour.fetch.or(Some(id));
+        self.resumed = Some(Resumed { fetch, answered: true, end: Some(end), asked: now });
     }
 
     /// Whether no head has arrived.

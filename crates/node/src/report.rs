@@ -43,6 +43,10 @@ wire::counters! {
             uplink_up: Flag, Flag;
             /// For how long no origin has been reached.
             uplink_down_seconds: Gauge, Seconds;
+            /// Beginnings of objects that are kept until somebody asks for the rest.
+            parts: Gauge, Objects;
+            /// Such beginnings that were dropped for others.
+            parts_evicted: Counter, Objects;
             /// Requests being answered.
             exchanges: Gauge, Requests;
             /// Transfers from origins and peers under way.

@@ -16,6 +16,8 @@ pub enum Timer {
     StoreRetry,
     /// When to end a transfer that has no reader.
     Orphan,
+    /// When to drop the beginning of an object that nobody has asked for again.
+    Part,
     /// When to close the open segment of a manifest, because peers wait for the chunks in it.
     Segment,
     /// When to take a body for one that pauses, and send peers the bytes so far.

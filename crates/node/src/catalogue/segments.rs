@@ -11,6 +11,7 @@ use crate::input::{FetchId, Ticket};
 use crate::output::{Output, StoreOutput};
 use std::collections::VecDeque;
 use store::Change;
+use wire::RecordId;
 
 /// The most segments in one transaction. They describe 2 MiB of a large object, and need some 16 KiB of
 /// memory.
@@ -51,6 +52,14 @@ impl Segments {
         let ticket = ids.draw();
         self.writing.insert(ticket, of);
         out.push_back(Output::Store(StoreOutput::Change(ticket, changes)));
+    }
+
+    /// Removes all that the catalogue has of a record that is in no row.
+    pub fn drop_all(&mut self, record: RecordId, ids: &mut Ids, out: &mut VecDeque<Output>) {
+        // Those that wait to be written go first, or they would be written after the drop.
+        self.write(ids, out);
+        let drop = Change::DropSegments { record };
+        out.push_back(Output::Store(StoreOutput::Change(ids.draw(), vec![drop])));
     }
 
     /// The catalogue has answered. Returns the segments of that transaction; `None` if the ticket is

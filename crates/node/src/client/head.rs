@@ -2,6 +2,7 @@
 //! error.
 
 use super::Client;
+use super::misses::GoesOn;
 use crate::client::miss::{Miss, Pass, Stage};
 use crate::context::Context;
 use crate::events::{Event, Judgement, Stale};
@@ -51,6 +52,19 @@ impl Client {
             }
             return;
         }
+        if cx.pursuits.get(&id).is_some_and(Pursuit::is_for_rest) {
+            match self.misses.go_on(cx, id, status, &headers, &mut self.values) {
+                GoesOn::No => {}
+                GoesOn::Yes => return cx.events.emit(judged(Judgement::Object)),
+                // The client has not asked for a part of another version.
+                GoesOn::Anew => {
+                    let waiters = self.misses.retire(id);
+                    cx.turns.end(id);
+                    return self.ask_alone(cx, &waiters);
+                }
+            }
+        }
+        let Some(miss) = self.misses.get(&id) else { return };
         match miss.judge(cx, status, &headers) {
             Ok(()) => {
                 cx.events.emit(judged(Judgement::Object));

@@ -16,6 +16,7 @@ use crate::request::{Ask, MANIFEST_CREDIT};
 use crate::transfers::check::Check;
 use crate::transfers::cutting::Cutting;
 use crate::transfers::incoming::{Incoming, Label};
+use crate::transfers::rest::rest_end;
 use crate::transfers::transfer::{Listing, Transfer};
 use crate::{http, named};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
@@ -34,6 +35,19 @@ pub struct Misses {
     /// The requests that others may join, by the object's key.
     pub joinable: Map<ObjectKey, FetchId>,
 }
+
+/// Whether the part of an object goes on with a response.
+pub enum GoesOn {
+    /// It does.
+    Yes,
+    /// The response is one to a request for the whole object.
+    No,
+    /// It does not, and the whole object has to be asked for.
+    Anew,
+}
+
+/// There is nothing after the part (RFC 9110 §15.5.17): the object has become shorter.
+const UNSATISFIABLE: StatusCode = StatusCode::RANGE_NOT_SATISFIABLE;
 
 impl Deref for Misses {
     type Target = Map<FetchId, Miss>;
@@ -254,6 +268,45 @@ impl Misses {
         incoming.selecting = http::selecting(names, &fetch.ask.headers);
         self.begin(cx, id, incoming, values);
         cx.turns.dirty(id);
+    }
+
+    /// The rest of an object was asked for, of which a part is here: the part goes on if this is its rest.
+    pub fn go_on(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        status: StatusCode,
+        headers: &HeaderMap,
+        values: &mut Values,
+    ) -> GoesOn {
+        let Some(miss) = self.all.get_mut(&id) else { return GoesOn::No };
+        // An error says nothing of the part.
+        if status.is_server_error() || status.is_client_error() && status != UNSATISFIABLE {
+            return GoesOn::No;
+        }
+        let Some(mut part) = cx.parts.take(&miss.ask.key) else { return GoesOn::Anew };
+        let (now, right) = (cx.date(), cx.clock_right());
+        let fresh = http::freshened(&part.so_far(), headers, miss.requested, now, right);
+        let expected = part.cutting().and_then(|it| it.check.as_ref()).map(Check::expected);
+        let end = rest_end(&part, part.received_bytes, status, headers)
+            .filter(|_| expected == miss.ask.expected && cx.store_works())
+            .filter(|_| miss.judge(cx, part.status, &fresh.headers).is_ok());
+        let Some(end) = end else {
+            cx.parts.reject(&part);
+            let is_rest = matches!(status, StatusCode::PARTIAL_CONTENT | UNSATISFIABLE);
+            return if is_rest { GoesOn::Anew } else { GoesOn::No };
+        };
+        part.headers = fresh.headers;
+        (part.requested, part.received, part.clocked) = (miss.requested, now, right);
+        part.announced = Some(end);
+        part.granted = part.received_bytes;
+        miss.stage = Stage::Object;
+        if let Some(pursuit) = cx.pursuits.get_mut(&id) {
+            pursuit.goes_on_to(id, end, cx.now);
+        }
+        values.push_back(Value::Begin(id, Box::new(part)));
+        cx.turns.dirty(id);
+        GoesOn::Yes
     }
 
     /// Begins an object from a peer's manifest; returns the requests that waited and cannot share

@@ -93,7 +93,7 @@ impl Objects {
         };
         let record = Rc::clone(record);
         let Some(incoming) = self.remove(cx, id) else { return true };
-        for reader in self.drop_storing(cx, id, incoming) {
+        for reader in self.drop_storing(cx, id, incoming, false) {
             self.says(Value::Closed(reader, Rc::clone(&record), true));
             cx.turns.ready(reader);
         }

@@ -236,7 +236,7 @@ impl Objects {
         let has_rest =
             why == Broken::Short && in_time && !incoming.is_cut() && !incoming.memory_only;
         let record = incoming.whole().cloned().filter(|_| has_rest);
-        for reader in self.drop_storing(cx, id, incoming) {
+        for reader in self.drop_storing(cx, id, incoming, why == Broken::Short) {
             let ask = cx.exchanges.get(&reader).map(|exchange| &exchange.ask);
             let has_origin = |ask: &Ask| ask.asker == Asker::Client && ask.named.is_none();
             match record.as_ref().filter(|_| ask.is_some_and(has_origin)) {
@@ -288,7 +288,7 @@ impl Objects {
             && incoming.readers.is_empty()
             && let Some(incoming) = self.remove(cx, id)
         {
-            self.drop_storing(cx, id, incoming);
+            self.drop_storing(cx, id, incoming, false);
         }
     }
 }

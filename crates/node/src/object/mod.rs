@@ -26,7 +26,6 @@ use crate::events::Event;
 use crate::hasher::Map;
 use crate::http::Record;
 use crate::input::{ExchangeId, FetchId};
-use crate::output::{Output, StoreOutput};
 use crate::pursuits::Quest;
 use crate::timer::{self, Timer};
 use crate::transfers::Readers;
@@ -40,7 +39,7 @@ use repair::Repairing;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
-use store::{Change, Provenance};
+use store::Provenance;
 use wire::peer::{Request, Want};
 use wire::{ChunkId, Instant, NodeId, RecordId};
 
@@ -158,6 +157,9 @@ impl Objects {
         while let Some(id) = pop_due(&mut self.orphans, cx.now) {
             self.end_orphan(cx, id);
         }
+        while let Some(record) = cx.parts.pop_due(cx.now) {
+            cx.segments.drop_all(record, &mut cx.ids, &mut cx.out);
+        }
         while let Some(id) = pop_due(&mut self.to_list, cx.now) {
             self.list_open(cx, id);
         }
@@ -265,7 +267,7 @@ impl Objects {
         self.repairs.remove(&id);
         if let Some(incoming) = cx.transfers.remove(&id) {
             cx.events.emit(|| has_ended(id, &incoming));
-            for reader in self.drop_storing(cx, id, incoming) {
+            for reader in self.drop_storing(cx, id, incoming, true) {
                 self.says(Value::Broken(reader));
             }
         }
@@ -296,21 +298,35 @@ impl Objects {
         cx.append(Some(id), group);
     }
 
-    /// Drops what a transfer has stored; returns the exchanges that still read it.
-    fn drop_storing(&mut self, cx: &mut Context, id: FetchId, mut incoming: Incoming) -> Readers {
+    /// Drops what a transfer has stored; returns the exchanges that still read it. With `keeps` it is kept, if its rest could
+    /// be asked for later.
+    fn drop_storing(
+        &mut self,
+        cx: &mut Context,
+        id: FetchId,
+        mut incoming: Incoming,
+        keeps: bool,
+    ) -> Readers {
         let named = incoming.label.as_ref().and_then(|label| label.named);
         let published = named.is_some_and(|name| cx.published.has(&name));
         let (group, readers) = (incoming.flush(), incoming.reader_ids());
+        let incoming = match keeps && cx.store_works() {
+            true => match cx.parts.put(cx.now, incoming) {
+                Ok(()) => {
+                    cx.append(Some(id), group);
+                    return readers;
+                }
+                Err(incoming) => *incoming,
+            },
+            false => incoming,
+        };
         for (_, unit) in &incoming.unstored {
             cx.chunks.release(unit);
         }
         let kept = incoming.in_row().is_some() && !incoming.memory_only;
         let record = incoming.record;
         if !kept && !published && !is_of_use(cx, record, incoming.label.as_ref()) {
-            // Segments waiting to be written go first, or they would be written after the drop.
-            cx.segments.write(&mut cx.ids, &mut cx.out);
-            let drop = Change::DropSegments { record };
-            cx.out.push_back(Output::Store(StoreOutput::Change(cx.ids.draw(), vec![drop])));
+            cx.segments.drop_all(record, &mut cx.ids, &mut cx.out);
         }
         // Another transfer may contain the same units and rely on their being written.
         cx.append(Some(id), group);

@@ -248,7 +248,7 @@ impl Objects {
         let reopened = incoming.is_filling();
         // Without its beginning, or without the store, the record must not enter a row.
         if failed || starts_late {
-            for reader in self.drop_storing(cx, id, incoming) {
+            for reader in self.drop_storing(cx, id, incoming, false) {
                 self.says(Value::Closed(reader, Rc::clone(record), false));
                 cx.turns.ready(reader);
             }

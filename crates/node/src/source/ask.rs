@@ -205,7 +205,12 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         pursuit.via = Upstream::Origin;
         self.detours.remember_token(cx, id);
-        let Some(pursuit) = cx.pursuits.get(&id) else { return };
+        let works = cx.store_works();
+        let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
+        if works && let Some(from) = cx.parts.ask_for_rest(&mut pursuit.quest) {
+            cx.events.emit(|| Event::Resume { fetch: id, from });
+            cx.report.resumes += 1;
+        }
         cx.events.emit(|| Event::Source { fetch: id, of: SourceKind::Origin });
         let request = pursuit.origin_request(pursuit.quest.headers.clone());
         cx.out.push_back(Output::Origin(OriginOutput::Fetch(id, Box::new(request))));

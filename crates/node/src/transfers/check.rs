@@ -25,6 +25,11 @@ impl Check {
         Self { expected, so_far }
     }
 
+    /// The digest that the body must have.
+    pub fn expected(&self) -> Digest {
+        self.expected
+    }
+
     /// Takes the next bytes of the body.
     pub fn take(&mut self, bytes: &[u8]) {
         match &mut self.so_far {

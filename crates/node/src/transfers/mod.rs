@@ -3,7 +3,9 @@
 pub mod check;
 pub mod cutting;
 pub mod incoming;
+pub mod parts;
 pub mod reader;
+pub mod rest;
 pub mod transfer;
 
 use crate::chunks::Unit;
