@@ -46,8 +46,11 @@ impl Stranded {
             self.driver.set_clock();
             traffic.end_outward(&used);
         } else if !used.is_empty() {
+            // By the mesh, a connection may go on that began at an uplink of this router. The engine waits for silence there
+            // (decision 0018).
+            let is_led_elsewhere = out.iter().any(|name| !self.egress.is_of_mesh(name));
             let elsewhere = || self.led.iter().filter(|name| !out.contains(name));
-            let lost = elsewhere().filter(|_| !out.is_empty()).flat_map(|name| addresses_of(name));
+            let lost = elsewhere().filter(|_| is_led_elsewhere).flat_map(|name| addresses_of(name));
             let gone = gone(&used, &own_addresses(&[]), &lost.collect());
             if !gone.is_empty() {
                 tracing::info!(

@@ -68,9 +68,11 @@ fn without_an_uplink_what_is_stored_is_served_and_it_is_said_until_it_is_back() 
             let reply = get("second").expect(200);
             assert!(reply.cache_status().ends_with("hit; detail=unreachable"), "{reply:?}");
             assert!(get("never").status >= 502, "what is not stored cannot be had");
-            let page = String::from_utf8(hearsay.command(&["status"]).stdout).expect("text");
-            let line = page.lines().find(|line| line.trim_start().starts_with("uplink"));
-            assert!(line.is_some_and(|line| line.contains("down for")), "{page}");
+            wait_until("the page to say so", || {
+                let page = String::from_utf8(hearsay.command(&["status"]).stdout).expect("text");
+                let line = page.lines().find(|line| line.starts_with("uplink "));
+                line.is_some_and(|line| line.contains("down for"))
+            });
             let warned = |words: &str| hearsay.log().matches(words).count();
             assert_eq!(warned("the uplink is down"), 1, "{}", hearsay.log());
             sh("ip link set wan0 up

@@ -126,6 +126,12 @@ impl Egress {
         outward.iter().flat_map(|known| known.now.values()).cloned().collect()
     }
 
+    /// Whether this interface leads to other routers of the mesh.
+    #[must_use]
+    pub fn is_of_mesh(&self, interface: &str) -> bool {
+        self.mesh.iter().any(|name| name == interface)
+    }
+
     /// Where packets are routed if this address is dialled for a client or a peer. For an
     /// intercepted client, both the client's own route (which policy rules may distinguish from
     /// ours) and the daemon's route must lead out.

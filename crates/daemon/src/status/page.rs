@@ -75,7 +75,8 @@ struct Page {
 impl Page {
     /// Since when no origin is reached, first of all: it explains the rest.
     fn outage(&mut self, report: &Report) {
-        if !report.uplink_up {
+        // An older daemon says nothing of it.
+        if report.uplink_down_seconds > 0 {
             let down = term::duration(Duration::from_secs(report.uplink_down_seconds));
             let down = self.style.strong(&format!("down for {down}"));
             self.row("uplink", &[down, "what is stored is served".to_owned()]);

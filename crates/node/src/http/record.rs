@@ -393,7 +393,7 @@ pub(crate) mod tests {
         let silent = record(&[]);
         assert_eq!(at(&silent, index, 1100), (100, 100));
         let marked = Record { invalid: true, ..silent.clone() };
-        assert_eq!((at(&marked, index, 1100).1, at(&marked, package, 1100).1), (0, 0));
+        assert_eq!((at(&marked, index, 1100).1, at(&marked, package, 1100).1), (0, -100));
         let asked = record(&[("cache-control", "no-cache, max-age=600")]);
         assert_eq!(at(&asked, Kind::Undecided, 1100), (100, 0));
     }

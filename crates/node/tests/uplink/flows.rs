@@ -180,5 +180,6 @@ fn a_far_end_that_falls_silent_is_noticed_within_five_seconds() {
     let [(at, id)] = net.silent[..] else { panic!("{:?}", net.silent) };
     assert_eq!(id, FetchId(asked));
     let after = at.since(cut);
-    assert!(Duration::from_secs(2) <= after && after <= Duration::from_millis(2100), "{after:?}");
+    // A beat goes out after a second of silence, which began a moment before the cut, and is missed for another.
+    assert!((1_950..2_100).contains(&after.as_millis()), "{after:?}");
 }
