@@ -288,6 +288,7 @@ pub(crate) mod tests {
                     ..IndexReport::default()
                 },
                 store_works: true,
+                uplink_up: true,
                 ..Report::default()
             },
             ..counted()
