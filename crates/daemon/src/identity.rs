@@ -5,6 +5,7 @@ use crate::config::Place;
 use crate::{entropy, target};
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
 /// The file's name in the store's directory.
@@ -53,9 +54,19 @@ fn kept(dir: &Path) -> Result<[u8; 32], String> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let seed = entropy::bytes();
             target::replace(&path, &seed, MODE).map_err(|error| failed("written", error))?;
+            give(&path, dir).map_err(|error| failed("given to its user", error))?;
             Ok(seed)
         }
         Err(error) => Err(failed("read", error)),
+    }
+}
+
+/// Gives a file that root has made (`hearsay uplink --key`) to the directory's user, who could not read it otherwise.
+fn give(file: &Path, dir: &Path) -> io::Result<()> {
+    let (made, owner) = (fs::metadata(file)?, fs::metadata(dir)?);
+    match made.uid() == owner.uid() {
+        true => Ok(()),
+        false => chown(file, Some(owner.uid()), Some(owner.gid())),
     }
 }
 
@@ -85,6 +96,18 @@ mod tests {
         let made = Identity::of(&Place::Dir(dir.path().to_owned()));
         assert!(link.is_symlink() && made.is_temporary.is_none());
         assert_eq!(fs::read(dir.path().join("elsewhere")).unwrap(), made.seed);
+    }
+
+    #[test]
+    fn one_that_root_makes_belongs_to_the_stores_user() {
+        let dir = tempfile::tempdir().unwrap();
+        // Only root may.
+        if chown(dir.path(), Some(65534), Some(65534)).is_err() {
+            return;
+        }
+        assert!(Identity::of(&Place::Dir(dir.path().to_owned())).is_temporary.is_none());
+        let made = fs::metadata(dir.path().join(NAME)).unwrap();
+        assert_eq!((made.uid(), made.gid()), (65534, 65534));
     }
 
     #[test]
