@@ -175,7 +175,7 @@ start_pair() {
     : >"$work/far.log"
     key=$("$hearsay" uplink --key --store "$work/gateway.store") || die "the gateway's key was not printed"
     start far "${in_far[@]}" "$hearsay" far --listen "$far_address" --near "$key" \
-        --store "$work/far.store" --store-size 8GiB --private "$private"
+        --store "$work/far.store" --store-size 8GiB --control "$work/far.control" --private "$private"
     far_pid=$started
     wait_for 10 "the far end" grep -q '^far-key = ' "$work/far.log" ||
         die "the far end did not start: $(tail -n 5 "$work/far.log")"

@@ -40,7 +40,7 @@ lay_villages() {
 one_attack() {
     local key
     start far ip netns exec far "$hearsay" far --listen "$far" --store "$work/far" --store-size 64MiB --log warn \
-        --private 198.51.100.0/24 "${near[@]}"
+        --control "$work/far.control" --private 198.51.100.0/24 "${near[@]}"
     wait_for 20 "the far end" grep -q far-key "$work/far.log"
     key=$(sed -n 's/^far-key = "\(.*\)"/\1/p' "$work/far.log")
     ip netns exec villages "$villages" "$1" "$far" "$key" "$origin_address:$origin_port" "$started" "$seconds"

@@ -1,4 +1,5 @@
-//! The control socket, the client's side, for `status`, `peers`, `cache`, `get`, `put` and `intercept`.
+//! The control socket, the client's side, for `status`, `peers`, `cache`, `get`, `put` and `intercept`; and for `far
+//! status`, which asks a far end.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,10 +19,13 @@ use crate::exit::Failure;
 use crate::ledger::LedgerPage;
 use crate::publish::{PublishedLine, PutLine};
 use crate::query;
-use crate::status::{PeerLine, Status};
+use crate::status::{FarStatus, PeerLine, Status};
 
 /// How long a daemon may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// The command that runs the daemon.
+const DAEMON: &str = "run";
 
 /// The size of an answer, at most, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -29,6 +33,11 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// The daemon's status.
 pub async fn status(paths: &[PathBuf]) -> Result<Status, Failure> {
     ask(paths, "/status").await?.ok_or_else(|| strange("it has no /status"))
+}
+
+/// A far end's status.
+pub async fn far_status(paths: &[PathBuf]) -> Result<FarStatus, Failure> {
+    ask_of("far", paths, "/far").await?.ok_or_else(|| strange("it has no /far"))
 }
 
 /// The connected peers.
@@ -85,7 +94,7 @@ where
     B: Body<Data = Bytes> + Unpin + 'static,
     B::Error: Into<AnyError>,
 {
-    let (stream, path) = connect(paths).await?;
+    let (stream, path) = connect(DAEMON, paths).await?;
     let broken =
         |error| Failure::unreachable(format!("hearsay at {} broke off: {error}", path.display()));
     match exchange(stream, request).await.map_err(broken)? {
@@ -98,7 +107,16 @@ where
 
 /// Asks the first socket on which a daemon listens. `None`: the daemon answered 404.
 async fn ask<T: DeserializeOwned>(paths: &[PathBuf], target: &str) -> Result<Option<T>, Failure> {
-    let (stream, path) = connect(paths).await?;
+    ask_of(DAEMON, paths, target).await
+}
+
+/// The same of what this command of ours runs.
+async fn ask_of<T: DeserializeOwned>(
+    command: &str,
+    paths: &[PathBuf],
+    target: &str,
+) -> Result<Option<T>, Failure> {
+    let (stream, path) = connect(command, paths).await?;
     let request = Request::get(target).body(Empty::<Bytes>::new()).map_err(Failure::failed)?;
     let answer = tokio::time::timeout(ANSWER_MAX, exchange(stream, request)).await;
     let (status, body) = answer
@@ -131,7 +149,10 @@ fn strange(what: &str) -> Failure {
     ))
 }
 
-async fn connect(paths: &[PathBuf]) -> Result<(UnixStream, &Path), Failure> {
+async fn connect<'a>(
+    command: &str,
+    paths: &'a [PathBuf],
+) -> Result<(UnixStream, &'a Path), Failure> {
     let mut refused = None;
     for path in paths {
         match UnixStream::connect(path).await {
@@ -148,7 +169,7 @@ async fn connect(paths: &[PathBuf]) -> Result<(UnixStream, &Path), Failure> {
     }
     let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
     Err(Failure::unreachable(format!(
-        "no hearsay answers at {}: is `hearsay run` running? (--control PATH)",
+        "no hearsay answers at {}: is `hearsay {command}` running? (--control PATH)",
         paths.join(" or ")
     )))
 }

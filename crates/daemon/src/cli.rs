@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use node::Prefix;
 use wire::{PublicKey, Selection};
 
-use crate::config::{Overrides, Place, Size, Span};
+use crate::config::{FarGiven, FarOverrides, Overrides, Place, Size, Span};
 use crate::level::Level;
 use crate::since::Since;
 
@@ -23,7 +23,7 @@ pub const EXIT_CODES: &str = "Exit codes: 0 done; 1 failed; 2 wrong command line
 #[derive(Debug, Parser)]
 #[command(name = "hearsay", version, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// The daemon's control socket [default: from the configuration]
+    /// The control socket of the daemon, or of the far end [default: from the configuration]
     #[arg(long, global = true, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// What to do.
@@ -89,8 +89,11 @@ pub enum Command {
     Doctor(Doctor),
     /// Check a configuration file
     CheckConfig {
-        /// The file [default: /etc/hearsay/hearsay.toml]
+        /// The file [default: /etc/hearsay/hearsay.toml, with --far /etc/hearsay/far.toml]
         file: Option<PathBuf>,
+        /// It is a far end's
+        #[arg(long)]
+        far: bool,
     },
     /// Print completions for a shell
     #[cfg(feature = "completions")]
@@ -101,7 +104,7 @@ pub enum Command {
     /// Print the manual page
     #[cfg(feature = "man")]
     Man {
-        /// Instead of one page, write one for each command, and hearsay.toml(5), into this directory
+        /// Instead of one page, write one for each command, hearsay.toml(5) and hearsay-far.toml(5) into this directory
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
@@ -206,21 +209,28 @@ pub struct Doctor {
 
 /// `hearsay far`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Far {
+    /// What to do instead of running it.
+    #[command(subcommand)]
+    pub action: Option<FarAction>,
+    /// The configuration file [default: /etc/hearsay/far.toml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// The key of a gateway that may connect, as `hearsay uplink --key` prints it there; may be
     /// given more than once
-    #[arg(long, value_name = "KEY", required = true)]
+    #[arg(long, value_name = "KEY")]
     pub near: Vec<PublicKey>,
-    /// Where gateways connect
-    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:3144")]
-    pub listen: SocketAddr,
+    /// Where gateways connect [default: [::]:3144]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
     /// Where what has crossed is kept [default: /var/lib/hearsay-far for root, else in
     /// $XDG_CACHE_HOME]
     #[arg(long, value_name = "DIR|memory")]
     pub store: Option<Place>,
-    /// How much of it is kept for each gateway
-    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
-    pub store_size: Size,
+    /// How much of it is kept for each gateway [default: 4GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub store_size: Option<Size>,
     /// Memory for indexes and for content under way, of all gateways together [default: 64MiB, and 1MiB more for each
     /// gateway]
     #[arg(long, value_name = "SIZE")]
@@ -232,9 +242,20 @@ pub struct Far {
     /// A file with certificates of CAs that are trusted besides the system's
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// How much to log [default: $HEARSAY_LOG, or info]
+    /// How much to log [default: $HEARSAY_LOG, or what the configuration says, or info]
     #[arg(long, value_name = "LEVEL")]
     pub log: Option<Level>,
+}
+
+/// What to do with a far end that runs.
+#[derive(Debug, Subcommand)]
+pub enum FarAction {
+    /// Show the gateways of the far end that runs on this machine, what crossed, and what was saved
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// `hearsay get`.
@@ -372,6 +393,23 @@ impl Run {
             metrics: self.metrics,
             control,
         }
+    }
+}
+
+impl Far {
+    /// Where the far end's settings are: the file, and the options that override it.
+    pub fn given(self, control: Option<PathBuf>) -> FarGiven {
+        let overrides = FarOverrides {
+            gateways: self.near,
+            listen: self.listen,
+            store: self.store,
+            store_size: self.store_size,
+            memory: self.memory,
+            private: self.private,
+            ca: self.ca,
+            control,
+        };
+        FarGiven { file: self.config, overrides }
     }
 }
 

@@ -22,6 +22,7 @@ mod access;
 mod classes;
 mod display;
 mod experiment;
+mod far;
 mod file;
 mod idle;
 mod intercept;
@@ -39,6 +40,7 @@ mod uplink;
 pub use access::Access;
 pub use classes::Tables;
 pub use experiment::Experiment;
+pub use far::{FarGiven, FarOverrides, FarSettings, far_control_paths};
 use file::{File, Source};
 pub use intercept::Intercept;
 pub use machine::{CONTROL_OF_ROOT, Machine};
@@ -50,7 +52,7 @@ pub use size::Size;
 pub use span::Span;
 pub use uplink::{FarEnd, Uplink};
 #[cfg(test)]
-pub use {file::KEYS, tests::load as load_text};
+pub use {far::KEYS as FAR_KEYS, file::KEYS, tests::load as load_text};
 
 /// The file that is read if it exists and no other is named.
 pub const FILE_DEFAULT: &str = "/etc/hearsay/hearsay.toml";
@@ -385,7 +387,12 @@ fn path_or_default(path: Option<&Path>) -> &Path {
 }
 
 fn read_text(path: Option<&Path>) -> Result<String, ConfigError> {
-    let file = path_or_default(path);
+    read_or_default(path, FILE_DEFAULT)
+}
+
+/// The text of a file, or of the default one: that need not exist.
+fn read_or_default(path: Option<&Path>, default: &str) -> Result<String, ConfigError> {
+    let file = path.unwrap_or(Path::new(default));
     match std::fs::read_to_string(file) {
         Err(error) if path.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
             Ok(String::new())

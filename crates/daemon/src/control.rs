@@ -12,7 +12,7 @@
 //! | `POST /put`, with the file | `PutLine` as JSON, once the file is durable |
 //! | `DELETE /put?name=N` | `PutLine` as JSON, once the file is withdrawn |
 //!
-//! *Who calls it:* `run.rs`, with the [`Observed`] of `observe.rs`. The client's side is `ask.rs`. A TCP
+//! *Who calls it:* `run.rs`, with the [`Observed`] of `observe.rs`; `far.rs` with answers of its own (`far/observe.rs`). The client's side is `ask.rs`. A TCP
 //! port can serve the metrics too, but nothing else. *What it never does:* change anything, except by
 //! publishing and withdrawing files. *Limits:* [`CONNECTIONS_MAX`] connections at once, with one request
 //! each. A connection is cut after [`CONNECTION_SECONDS_MAX`], unless it uploads a file.
@@ -170,7 +170,7 @@ impl ControlSocket {
     }
 
     /// Answers requests until the future is dropped. Needs a `LocalSet`.
-    pub async fn serve<O: Observed + Publishes + 'static>(self, observed: Rc<O>) {
+    pub async fn serve<O: Answers + 'static>(self, observed: Rc<O>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
             let place = take(&places).await;
@@ -197,10 +197,7 @@ fn inode(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Answers `GET /metrics` on a TCP port. Needs a `LocalSet`.
-pub async fn serve_metrics<O>(listener: TcpListener, observed: Rc<O>)
-where
-    O: Observed + Publishes + 'static,
-{
+pub async fn serve_metrics<O: Answers + 'static>(listener: TcpListener, observed: Rc<O>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let place = take(&places).await;
@@ -213,7 +210,8 @@ where
 
 /// The requests that a listener answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
+pub enum Scope {
+    /// All of them.
     All,
     /// Metrics only: they name no URL and no client.
     Metrics,
@@ -257,14 +255,14 @@ async fn pause(error: &io::Error) {
 fn converse<S, O>(stream: S, observed: Rc<O>, scope: Scope, place: OwnedSemaphorePermit)
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
-    O: Observed + Publishes + 'static,
+    O: Answers + 'static,
 {
     tokio::task::spawn_local(async move {
         let puts = Cell::new(false);
         let service = service_fn(|request: Request<Incoming>| {
             puts.set(request.method() == Method::POST);
             let observed = Rc::clone(&observed);
-            async move { Ok::<_, std::convert::Infallible>(answer(&*observed, scope, request).await) }
+            async move { Ok::<_, std::convert::Infallible>(observed.answer(scope, request).await) }
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
@@ -276,6 +274,18 @@ where
         while tokio::time::timeout(limit, &mut connection).await.is_err() && puts.get() {}
         drop(place);
     });
+}
+
+/// What answers the requests of a control socket, and of a port of metrics.
+pub trait Answers {
+    /// The answer to a request.
+    async fn answer(&self, scope: Scope, request: Request<Incoming>) -> Response<Full<Bytes>>;
+}
+
+impl<O: Observed + Publishes> Answers for O {
+    async fn answer(&self, scope: Scope, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        answer(self, scope, request).await
+    }
 }
 
 async fn answer<O: Observed + Publishes>(
@@ -336,7 +346,8 @@ pub fn refuse(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
     response
 }
 
-fn page(kind: &'static str, text: String) -> Response<Full<Bytes>> {
+/// An answer of this media type.
+pub fn page(kind: &'static str, text: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response

@@ -1,28 +1,37 @@
 //! `hearsay far`: the far end of gateways' uplinks, on a server where bandwidth is cheap.
 //!
-//! *Start-up:* the key, a port, a few threads for packing. A gateway's histories and its engine are there from its
+//! *Start-up:* the settings (`config/far.rs`), the control socket, a port, the key, a few threads for packing. A gateway's
+//! histories and its engine are there from its
 //! first connection on. *The loop* is tokio's, on one thread. `far/door.rs` finds out who connects,
 //! `far/gateways.rs` opens and closes, `far/share.rs` shares memory out, `far/gateway.rs` drives one gateway's engine, whose
 //! flows take turns (`far/turns.rs`), `far/fetch.rs` asks origins,
 //! `far/tcp.rs` has connections with servers of other protocols. It is no member of a mesh, stores
-//! no responses, and needs no rights beyond its port: it gives up all others (`rights.rs`).
+//! no responses, and needs no rights beyond its port: it gives up all others (`rights.rs`). *Meanwhile:* `far/observe.rs`
+//! answers `hearsay far status` and Prometheus, SIGHUP makes it read its settings again (`far/reload.rs`), and systemd is
+//! told (`service.rs`).
 
 mod door;
 mod fetch;
 mod gateway;
 mod gateways;
+mod observe;
+mod reload;
 mod room;
 mod share;
 mod tcp;
 mod turns;
 
 use crate::cli::Far;
-use crate::config::{Machine, Place};
+use crate::config::{FarGiven, FarSettings, Place, far_control_paths};
+use crate::control::ControlSocket;
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::log::Log;
 use crate::pair::Workers;
 use crate::run::abort_on_panic;
-use crate::{entropy, log, out, rights};
+use crate::service::ServiceManager;
+use crate::term::Style;
+use crate::{ask, entropy, log, out, rights};
 use door::Door;
 use gateway::Setting;
 use gateways::Gateways;
@@ -32,26 +41,34 @@ use host::origin::Pool;
 use host::tls::Tls;
 use host::traffic::Traffic;
 use node::uplink::PairKeys;
+use observe::{MetricsPort, Observer};
+use reload::Reload;
 use room::Room;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Instant;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::LocalSet;
-
-/// Memory for all gateways without `--memory`, and what each adds.
-const MEMORY: (u64, u64) = (64 << 20, 1 << 20);
+use tokio::task::{LocalSet, spawn_local};
 
 /// Threads that pack and unpack for all gateways at most.
 const WORKERS_MAX: usize = 4;
 /// The size of the buffer of a connection with an origin: a hostile gateway has a thousand of them.
 const BUFFER: usize = 16 * 1024;
-/// Idle connections to origins, over all gateways' pools …
-const IDLE_MAX: usize = 256;
-/// … and of each at least.
-const IDLE_EACH_MIN: usize = 8;
+
+/// Shows the far end that runs on this machine.
+pub async fn show(control: Option<&Path>, json: bool) -> Result<(), Failure> {
+    let status = ask::far_status(&far_control_paths(control)).await?;
+    if json { out::json(&status) } else { out::print(status.page(Style::of_stdout())) }
+}
 
 /// Runs the far end until it is told to stop.
-pub fn run(args: Far) -> Result<(), Failure> {
-    log::start(args.log)?;
+pub fn run(args: Far, control: Option<PathBuf>) -> Result<(), Failure> {
+    let log = log::start(args.log)?;
+    let given = args.given(control);
+    let settings = given.load().map_err(Failure::usage)?;
+    log.set(settings.log);
     // Gateways go past a far end that is dead, but wait for one that is half dead.
     abort_on_panic();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -59,68 +76,95 @@ pub fn run(args: Far) -> Result<(), Failure> {
         .max_blocking_threads(host::resolve::LOOKUPS_MAX)
         .build()
         .map_err(Failure::failed)?;
-    LocalSet::new().block_on(&runtime, serve(args))
+    LocalSet::new().block_on(&runtime, serve(settings, (given, log)))
 }
 
-async fn serve(args: Far) -> Result<(), Failure> {
-    let place = match &args.store {
-        Some(place) => place.clone(),
-        None => Machine::here().far_dir().map(Place::Dir).ok_or_else(|| {
-            Failure::usage(
-                "no default for --store without $HOME or $XDG_CACHE_HOME: give the directory",
-            )
-        })?,
-    };
-    if let Place::Dir(dir) = &place {
-        std::fs::create_dir_all(dir).map_err(|error| {
-            Failure::failed(format!("{}: cannot be made: {error}", dir.display()))
-        })?;
+async fn serve(settings: FarSettings, (given, log): (FarGiven, Log)) -> Result<(), Failure> {
+    let started = Instant::now();
+    make_store(&settings.place)?;
+    let control = ControlSocket::open(&settings.control).map_err(Failure::failed)?;
+    let listener = listen(settings.listen, host::pair::listen)?;
+    let address = listener.local_addr().map_err(Failure::failed)?;
+    let metrics = settings.metrics.map(|it| listen(it, host::listen::explicit)).transpose()?;
+    let room = Room::new(settings.gateways.len());
+    rights::confine_far(&settings, given.path());
+    let identity = Identity::of(&settings.place);
+    let setting = setting(&settings, &identity, room.clone()).await?;
+    let gateways = Gateways::new(&settings, setting);
+    let keys = PairKeys::new(&identity.seed, &entropy::bytes());
+    let key = keys.key().to_string();
+    say_lines(&key, address)?;
+    let door = Rc::new(Door::new(keys, gateways.clone()));
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::failed)?;
+    let hangup = signal(SignalKind::hangup()).map_err(Failure::failed)?;
+    let observer = Rc::new(Observer {
+        started,
+        listen: address,
+        key,
+        gateways: gateways.clone(),
+        door: Rc::clone(&door),
+        room,
+        held: settings.clone().into(),
+    });
+    spawn_local(control.serve(Rc::clone(&observer)));
+    let mut port = MetricsPort::default();
+    if let Some((address, listener)) = settings.metrics.zip(metrics) {
+        port.open(address, listener, &observer);
     }
-    let listener = host::pair::listen(args.listen)
-        .map_err(|error| Failure::failed(format!("cannot listen on {}: {error}", args.listen)))?;
-    let room = Room::new(args.near.len());
-    rights::confine_far(&place, args.ca.as_deref());
-    let identity = Identity::of(&place);
-    let tls = match Tls::new(args.ca.as_deref()) {
+    let manager = ServiceManager::begin();
+    let told = Rc::clone(&manager);
+    let mut reload = Reload { given, held: settings, observer, metrics: port, log, manager: told };
+    tokio::select! {
+        () = Rc::clone(&door).accept(listener) => {}
+        () = gateways.keep_shares() => {}
+        () = reload.heed(hangup) => {}
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    manager.stopping();
+    door.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn make_store(place: &Place) -> Result<(), Failure> {
+    let Place::Dir(dir) = place else { return Ok(()) };
+    std::fs::create_dir_all(dir)
+        .map_err(|error| Failure::failed(format!("{}: cannot be made: {error}", dir.display())))
+}
+
+fn listen(
+    address: SocketAddr,
+    open: impl Fn(SocketAddr) -> std::io::Result<TcpListener>,
+) -> Result<TcpListener, Failure> {
+    open(address).map_err(|error| Failure::failed(format!("cannot listen on {address}: {error}")))
+}
+
+/// What all gateways have in common.
+async fn setting(
+    settings: &FarSettings,
+    identity: &Identity,
+    room: Room,
+) -> Result<Setting, Failure> {
+    let tls = match Tls::new(settings.ca.as_deref()) {
         Ok(tls) => Some(tls),
-        Err(error) if args.ca.is_some() => return Err(Failure::usage(error)),
+        Err(error) if settings.ca.is_some() => return Err(Failure::usage(error)),
         Err(error) => {
             tracing::warn!("https cannot be fetched: {error}");
             None
         }
     };
     let egress = egress::follow(Vec::new(), &[]).await.map_err(Failure::failed)?;
-    let access = node::Access { direct: args.private.clone(), ..node::Access::default() };
-    let pool = Pool::new(Dialler::new(access, egress, Traffic::default()), tls);
-    let pool = pool.with_buffers(BUFFER);
-    let (memory, each) = MEMORY;
-    let memory = args.memory.map_or(memory + each * args.near.len() as u64, |size| size.0);
-    let setting = Setting {
+    let pool = Pool::new(Dialler::new(settings.access(), egress, Traffic::default()), tls);
+    Ok(Setting {
         room,
-        place,
-        store_bytes: args.store_size.0,
-        memory,
+        place: settings.place.clone(),
+        store_bytes: settings.store_bytes,
         identity: identity.seed,
-        pool,
-        idle_each: (IDLE_MAX / args.near.len().max(1)).max(IDLE_EACH_MIN),
+        pool: pool.with_buffers(BUFFER),
         workers: Workers::start(workers()).map_err(Failure::failed)?,
-    };
-    let gateways = Gateways::new(&args.near, setting);
-    let keys = PairKeys::new(&identity.seed, &entropy::bytes());
-    let port = listener.local_addr().map_err(Failure::failed)?;
-    say_lines(&keys, port)?;
-    let door = Rc::new(Door::new(keys, gateways.clone()));
-    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::failed)?;
-    tokio::select! {
-        () = Rc::clone(&door).accept(listener) => {}
-        () = gateways.keep_shares() => {}
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    door.close().await;
-    tracing::info!("stopped");
-    Ok(())
+    })
 }
 
 /// How many threads pack for all gateways.
@@ -129,13 +173,13 @@ fn workers() -> usize {
 }
 
 /// Prints what each gateway's configuration needs.
-fn say_lines(keys: &PairKeys, address: std::net::SocketAddr) -> Result<(), Failure> {
+fn say_lines(key: &str, address: SocketAddr) -> Result<(), Failure> {
     let host = match address.ip().is_unspecified() {
         true => "HOST".to_owned(),
         false if address.is_ipv6() => format!("[{}]", address.ip()),
         false => address.ip().to_string(),
     };
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, "ready");
-    let (port, key) = (address.port(), keys.key());
+    let port = address.port();
     out::line(format_args!("[uplink]\nfar = \"{host}:{port}\"\nfar-key = \"{key}\""))
 }

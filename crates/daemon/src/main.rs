@@ -5,7 +5,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -13,6 +13,7 @@ use clap::Parser as _;
 mod ask;
 mod body_credit;
 mod cache;
+mod changes;
 mod cli;
 mod clients;
 mod config;
@@ -69,8 +70,8 @@ mod transparent;
 mod turned_away;
 mod uplink;
 
-use cli::{Cli, Command, Run};
-use config::{Config, FILE_DEFAULT, Given, control_paths};
+use cli::{Cli, Command, FarAction, Run};
+use config::{Config, FILE_DEFAULT, FarGiven, Given, control_paths};
 use exit::Failure;
 use term::Style;
 
@@ -100,14 +101,18 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
         Command::Peers { json } => wait(peers::show(&paths(), json)),
         Command::Uplink(args) => wait(show_uplink::run(&args, &paths())),
         Command::Ledger(args) => wait(show_ledger::run(&args, &paths())),
-        Command::Far(args) => far::run(*args),
+        Command::Far(args) => match args.action {
+            Some(FarAction::Status { json }) => wait(far::show(control.as_deref(), json)),
+            None => far::run(*args, control),
+        },
         Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
         Command::Get(args) => wait(get::run(&args, &paths())),
         Command::Put(args) => wait(put::run(&args, &paths())),
         Command::Intercept { action } => wait(intercept::run(&action, &paths())),
         Command::Mirror { action } => wait(show_mirror::run(&action, control.as_deref())),
         Command::Doctor(args) => wait(doctor::run(&args, &paths())),
-        Command::CheckConfig { file } => check_config(file.as_deref()),
+        Command::CheckConfig { file, far: true } => check_far_config(file),
+        Command::CheckConfig { file, far: false } => check_config(file.as_deref()),
         #[cfg(feature = "completions")]
         Command::Completions { shell } => complete(shell),
         #[cfg(feature = "man")]
@@ -117,7 +122,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-fn start(run: &Run, control: Option<std::path::PathBuf>) -> Result<(), Failure> {
+fn start(run: &Run, control: Option<PathBuf>) -> Result<(), Failure> {
     let log = log::start(run.log)?;
     let given = Given { file: run.config.clone(), overrides: run.overrides(control) };
     if run.as_helper {
@@ -145,7 +150,7 @@ fn wait(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failur
     runtime.map_err(Failure::failed)?.block_on(command)
 }
 
-async fn show_status(paths: &[std::path::PathBuf], json: bool) -> Result<(), Failure> {
+async fn show_status(paths: &[PathBuf], json: bool) -> Result<(), Failure> {
     let status = ask::status(paths).await?;
     if json { out::json(&status) } else { out::print(status.page(Style::of_stdout())) }
 }
@@ -153,14 +158,24 @@ async fn show_status(paths: &[std::path::PathBuf], json: bool) -> Result<(), Fai
 fn check_config(file: Option<&Path>) -> Result<(), Failure> {
     let given = Given { file: file.map(Path::to_owned), ..Given::default() };
     let config = fit(&given)?;
-    let name = file.unwrap_or(Path::new(FILE_DEFAULT));
-    if file.is_none() && !name.exists() {
-        out::line(format_args!("{} does not exist: the defaults apply", name.display()))?;
-    } else {
-        out::line(format_args!("{} has no mistakes", name.display()))?;
-    }
+    say_right(file.unwrap_or(Path::new(FILE_DEFAULT)), file.is_none())?;
     out::print(config.to_string())?;
     config.warnings.iter().try_for_each(|warning| out::line(format_args!("warning: {warning}")))
+}
+
+fn check_far_config(file: Option<PathBuf>) -> Result<(), Failure> {
+    let given = FarGiven { file, ..FarGiven::default() };
+    let settings = given.load().map_err(Failure::usage)?;
+    say_right(given.path(), given.file.is_none())?;
+    out::print(settings.to_string())
+}
+
+/// Says that a file has no mistakes. `may_lack`: it is the default one, and need not exist.
+fn say_right(file: &Path, may_lack: bool) -> Result<(), Failure> {
+    match may_lack && !file.exists() {
+        true => out::line(format_args!("{} does not exist: the defaults apply", file.display())),
+        false => out::line(format_args!("{} has no mistakes", file.display())),
+    }
 }
 
 #[cfg(feature = "completions")]

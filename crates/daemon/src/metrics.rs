@@ -12,7 +12,7 @@ use host::traffic::With;
 use node::NotStored;
 use wire::counters::{Counters, Kind, Part, Reason as _, Row};
 
-use crate::status::{Check, PeerLine, Status};
+use crate::status::{Check, FarStatus, PeerLine, Status};
 
 /// The media type of [`render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -93,9 +93,21 @@ impl Standing {
 
 /// All metrics, as one page.
 pub fn render(status: &Status, peers: &[PeerLine]) -> String {
-    let mut page = Page { status, metrics: BTreeMap::new() };
-    tables(status, peers).iter().for_each(|table| page.table(table));
-    page.text()
+    let off = [
+        (Part::Route, status.route.is_none()),
+        (Part::Mesh, status.mesh.is_none()),
+        (Part::Overhearing, status.overhear.is_none()),
+        (Part::Uplink, status.uplink.is_none()),
+    ];
+    let off = off.into_iter().filter(|(_, is_off)| *is_off).map(|(part, _)| part).collect();
+    Page { off, metrics: BTreeMap::new() }.with(&tables(status, peers))
+}
+
+/// All metrics of a far end, as one page.
+pub fn render_far(status: &FarStatus) -> String {
+    let mut tables = vec![build(&status.version), Table::one(Some("."), &status.process)];
+    tables.extend(far_tables(status));
+    Page { off: Vec::new(), metrics: BTreeMap::new() }.with(&tables)
 }
 
 /// A label, and what each of its values means.
@@ -103,7 +115,8 @@ type Label = (&'static str, fn() -> Vec<(&'static str, &'static str)>);
 
 /// One struct of figures, or several that a label distinguishes.
 struct Table<'a> {
-    /// Where they are in JSON: the path of the struct in `hearsay status --json`, or in `hearsay peers --json`.
+    /// Where they are in JSON: the path of the struct in `hearsay status --json`, in `hearsay peers --json`, or in
+    /// `hearsay far status --json`.
     /// `.` is the top. `None`: the figures are made for the metrics.
     #[cfg_attr(not(test), expect(dead_code, reason = "docs/metrics.md is made of it, by a test"))]
     path: Option<&'static str>,
@@ -134,7 +147,6 @@ impl<'a> Table<'a> {
 
 /// All structs of figures. A part that is off has a table without figures.
 fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
-    let version: Label = ("version", || vec![("VERSION", "Our version.")]);
     let reason: Label = ("reason", || NotStored::all().map(|it| (it.name(), it.help())).collect());
     let peer: Label = ("peer", || {
         vec![("NAME", "The peer's name, or its identity where the name is not enough.")]
@@ -152,7 +164,7 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
     let uplink = status.uplink.iter().map(|it| ("", &it.counts));
     let peers = peers.iter().map(|it| (name_of(it, peers), it));
     vec![
-        Table::of(None, Some(version), [(&*status.version, &Build { build_info: 1 })]),
+        build(&status.version),
         Table::one(None, &Standing::of(status)),
         Table::one(Some("."), &status.process),
         Table::one(Some(".clients"), &status.clients),
@@ -173,6 +185,23 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
     ]
 }
 
+/// Structs of figures that only a far end has.
+fn far_tables(status: &FarStatus) -> Vec<Table<'_>> {
+    let gateway: Label =
+        ("gateway", || vec![("NAME", "The first 16 digits of the gateway's key.")]);
+    let gateways = status.gateways.iter().map(|it| (it.name(), &it.counts));
+    vec![
+        Table::one(Some(".counts"), &status.counts),
+        Table::one(Some(".door"), &status.door),
+        Table::of(Some(".gateways[]"), Some(gateway), gateways),
+    ]
+}
+
+fn build(version: &str) -> Table<'_> {
+    let label: Label = ("version", || vec![("VERSION", "Our version.")]);
+    Table::of(None, Some(label), [(version, &Build { build_info: 1 })])
+}
+
 fn named<T>(rows: &BTreeMap<String, T>) -> impl Iterator<Item = (&str, &T)> {
     rows.iter().map(|(name, row)| (name.as_str(), row))
 }
@@ -186,21 +215,17 @@ fn name_of<'a>(peer: &'a PeerLine, peers: &[PeerLine]) -> &'a str {
 }
 
 /// The lines of each metric, by its name.
-struct Page<'a> {
-    status: &'a Status,
+struct Page {
+    /// Parts of the daemon that are off; they have no series.
+    off: Vec<Part>,
     metrics: BTreeMap<&'static str, String>,
 }
 
-impl Page<'_> {
-    /// Whether a part of the daemon is on; one that is off has no series.
-    fn shows(&self, part: Part) -> bool {
-        match part {
-            Part::Route => self.status.route.is_some(),
-            Part::Mesh => self.status.mesh.is_some(),
-            Part::Overhearing => self.status.overhear.is_some(),
-            Part::Uplink => self.status.uplink.is_some(),
-            _ => true,
-        }
+impl Page {
+    /// The page of these tables.
+    fn with(mut self, tables: &[Table<'_>]) -> String {
+        tables.iter().for_each(|table| self.table(table));
+        self.metrics.into_values().collect()
     }
 
     /// Adds the figures of a table.
@@ -208,7 +233,7 @@ impl Page<'_> {
         for (name, values) in &table.each {
             let label = table.label.map(|(label, _)| (label, *name));
             for (row, values) in table.rows.iter().zip(values) {
-                if self.shows(row.part) {
+                if !self.off.contains(&row.part) {
                     self.figure(row, values, label);
                 }
             }
@@ -222,10 +247,6 @@ impl Page<'_> {
             let lines = self.metrics.entry(row.metric).or_insert_with(|| head(row));
             writeln!(lines, "{}{} {value}", row.metric, braced(labels)).expect(INFALLIBLE);
         }
-    }
-
-    fn text(self) -> String {
-        self.metrics.into_values().collect()
     }
 }
 
@@ -384,6 +405,26 @@ mod tests {
         }
         let (_, series) = parse(&render(&busy(), &[]));
         assert!(!series.keys().any(|key| key.starts_with("hearsay_capture")));
+    }
+
+    #[test]
+    fn a_far_ends_gateways_have_series_of_their_own() {
+        let (kinds, series) = parse(&render_far(&crate::status::tests::two_gateways()));
+        for (key, value) in [
+            ("hearsay_far_gateway_up{gateway=\"aaaaaaaaaaaaaaaa\"}", 1),
+            ("hearsay_far_gateway_up{gateway=\"bbbbbbbbbbbbbbbb\"}", 0),
+            ("hearsay_far_saved_bytes_total{gateway=\"aaaaaaaaaaaaaaaa\"}", 80 << 20),
+            (
+                "hearsay_far_crossed_bytes_total{gateway=\"aaaaaaaaaaaaaaaa\",direction=\"out\"}",
+                10 << 20,
+            ),
+            ("hearsay_far_refused_total{reason=\"unproven\"}", 4),
+            ("hearsay_build_info{version=\"0.1.0\"}", 1),
+            ("process_resident_memory_bytes", 23 << 20),
+        ] {
+            assert_eq!(series.get(key), Some(&value), "{key}");
+        }
+        assert!(!kinds.contains_key("hearsay_requests_total"), "{kinds:?}");
     }
 
     #[test]

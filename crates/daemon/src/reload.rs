@@ -6,6 +6,7 @@
 //! *What it never does:* end a transfer, apply any part of a file that has an error, or hold up clients while the helper
 //! sets rules: it is asked by [`Helper::aside`], one request after the other.
 
+use crate::changes::{self, Changes, Key, fixed, live};
 use crate::config::{Config, Given};
 use crate::doors::Doors;
 use crate::driver::Driver;
@@ -30,35 +31,8 @@ const AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// How often is looked for what the kernel does not tell of: few small files are read.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// How a reload treats a setting.
-struct Key {
-    /// The setting's name in the file.
-    name: &'static str,
-    differs: fn(&Config, &Config) -> bool,
-    /// Copies the value from the second configuration to the first; `None`: a change needs a restart.
-    take: Option<fn(&mut Config, &Config)>,
-}
-
-/// A setting that can change while the daemon runs.
-macro_rules! live {
-    ($name:literal, $($field:ident).+) => {
-        Key {
-            name: $name,
-            differs: |a, b| a.$($field).+ != b.$($field).+,
-            take: Some(|held, new| held.$($field).+.clone_from(&new.$($field).+)),
-        }
-    };
-}
-
-/// A setting that holds until the daemon ends.
-macro_rules! fixed {
-    ($name:literal, $($field:ident).+) => {
-        Key { name: $name, differs: |a, b| a.$($field).+ != b.$($field).+, take: None }
-    };
-}
-
 /// All settings.
-const KEYS: [Key; 47] = [
+const KEYS: [Key<Config>; 47] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -108,29 +82,9 @@ const KEYS: [Key; 47] = [
     fixed!("[experiment] http", experiment.http),
 ];
 
-/// The names of the settings that a reload found changed.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Settings that apply now.
-    taken: Vec<&'static str>,
-    /// Settings that apply after a restart.
-    left: Vec<&'static str>,
-}
-
 /// Copies to `held` the settings that can change at run time.
 pub fn take_over(held: &mut Config, new: &Config) -> Changes {
-    let mut changes = Changes::default();
-    for key in &KEYS {
-        match key.take {
-            _ if !(key.differs)(held, new) => {}
-            Some(take) => {
-                take(held, new);
-                changes.taken.push(key.name);
-            }
-            None => changes.left.push(key.name),
-        }
-    }
-    changes
+    changes::take_over(&KEYS, held, new)
 }
 
 /// The engine's settings that can change at run time.
@@ -299,16 +253,6 @@ async fn changed<T>(watched: &mut Option<watch::Receiver<T>>) {
     };
     if !changed {
         std::future::pending().await
-    }
-}
-
-impl Changes {
-    fn say(&self) {
-        let taken = if self.taken.is_empty() { "nothing".into() } else { self.taken.join(", ") };
-        tracing::info!("the configuration was read again; changed: {taken}");
-        if !self.left.is_empty() {
-            tracing::warn!("these need a restart: {}", self.left.join(", "));
-        }
     }
 }
 

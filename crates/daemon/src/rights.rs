@@ -4,7 +4,7 @@
 //! the other process; [`check_owner`]. *Who calls it:* `main.rs` and `run.rs`; `far.rs` for the far end, which needs no helper. *What it
 //! never does:* keep the daemon from starting, but for a store that it could not use. *Where to start:* [`places`], what the daemon reads and writes.
 
-use crate::config::{Config, Given, Place};
+use crate::config::{Config, FarSettings, Given, Place};
 use crate::exit::Failure;
 use crate::reload::take_over;
 use crate::status::Rights;
@@ -156,12 +156,14 @@ pub fn confine(config: &Config, given: &Given) -> InForce {
     in_force
 }
 
-/// As [`confine`], for the far end of an uplink.
-pub fn confine_far(place: &Place, ca: Option<&Path>) {
-    let mut places = Places { read: read(ca), ..Places::default() };
-    if let Place::Dir(dir) = place {
+/// As [`confine`], for the far end of an uplink, whose settings are in this file.
+pub fn confine_far(settings: &FarSettings, file: &Path) {
+    let mut places = Places { read: read(Some(file)), ..Places::default() };
+    places.read.extend(settings.ca.iter().flat_map(|it| around(it)));
+    if let Place::Dir(dir) = &settings.place {
         places.write.push(dir.clone());
     }
+    places.sockets.extend(settings.control.parent().map(Path::to_owned));
     impose(CapabilitySet::empty(), places);
 }
 

@@ -16,6 +16,7 @@ use node::account::ClassBytes;
 use node::{Prefix, Report};
 use serde::{Deserialize, Serialize};
 
+mod far;
 mod mesh;
 mod overhear;
 mod page;
@@ -24,6 +25,7 @@ mod route;
 mod selftest;
 mod uplink;
 
+pub use far::{FAR_SCHEMA, FarCounts, FarStatus, GatewayCounts, GatewayLine};
 pub use mesh::{Mesh, PeerLine, sealing, whence};
 pub use node::driver::admission::Counters as Clients;
 pub use overhear::Overhear;
@@ -215,6 +217,7 @@ fn rss_bytes() -> Option<u64> {
 pub(crate) mod tests {
     use super::*;
     use crate::ledger::Saved;
+    pub(crate) use far::tests::two_gateways;
     pub(crate) use mesh::tests::{in_mesh, peer};
     use node::{NotStored, Recent, Requests, Unstored};
     pub(crate) use overhear::tests::{heard, hearing};

@@ -166,6 +166,29 @@ fn a_sound_configuration_is_shown() {
 }
 
 #[test]
+fn a_far_ends_file_is_checked_and_its_mistakes_are_told_with_their_lines() {
+    let world = World::new();
+    let key = "5f".repeat(32);
+    let right = world.write("right", format!("gateways = [\"{key}\"]\n").as_bytes());
+    let shown = run(&["check-config", "--far", right.to_str().expect("a plain path")]);
+    expect(&shown, 0, &[]);
+    assert!(shown.out.contains("gateways   1\n") && shown.out.contains("4GiB"), "{}", shown.out);
+    let wrong =
+        world.write("wrong", format!("gateways = [\"{key}\"]\nlisten = \"x\"\n").as_bytes());
+    let wrong = wrong.to_str().expect("a plain path");
+    let control = world.path("far.sock").display().to_string();
+    for args in
+        [&["check-config", "--far", wrong][..], &["far", "--config", wrong, "--control", &control]]
+    {
+        expect(&run(args), 2, &[&format!("{wrong}:2: \"x\" is not an address and a port")]);
+    }
+    let nobody = &["far", "--config", "/dev/null", "--control", &control];
+    expect(&run(nobody), 2, &["gateways: nobody could connect", "hearsay uplink --key"]);
+    let status = &["far", "status", "--control", &control];
+    expect(&run(status), 3, &["no hearsay answers at", "is `hearsay far` running?"]);
+}
+
+#[test]
 fn what_does_nothing_is_warned_of_with_its_line() {
     let world = World::new();
     let store = world.path("store").display().to_string();

@@ -8,6 +8,7 @@ mod door;
 mod engine_log;
 mod explicit;
 mod far;
+mod far_service;
 mod flows;
 mod full;
 mod guide;

@@ -387,7 +387,8 @@ fn the_far_end_gives_up_its_rights_too() {
     let log = world.path("far.log");
     let file = fs::File::create(&log).expect("a log");
     let far = Command::new(env!("CARGO_BIN_EXE_hearsay"))
-        .args(["far", "--near", &key, "--listen", "127.0.0.1:0", "--store", &store])
+        .args(["far", "--near", &key, "--listen", "127.0.0.1:0", "--store", &store, "--control"])
+        .arg(world.path("far.sock"))
         .env("NO_COLOR", "1")
         .stdout(file)
         .stderr(fs::File::create(world.path("far.err")).expect("a log"))

@@ -4,11 +4,12 @@ use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::world::{Hearsay, Nginx, TIMEOUT, World, noise, wait_until};
+use crate::world::{Hearsay, Nginx, Process, TIMEOUT, World, noise, wait_until};
 
 /// A service manager's ear.
 struct Manager {
@@ -167,4 +168,35 @@ fn a_manager_that_does_not_listen_stops_nothing() {
     let mut hearsay = Hearsay::start_under(&world, &["env", "NOTIFY_SOCKET=vsock:2:1"], &[]);
     assert!(hearsay.log().contains("will not hear from this daemon"), "{}", hearsay.log());
     hearsay.terminate();
+}
+
+#[test]
+fn a_far_end_tells_when_it_is_ready_reloads_and_stops_and_that_it_runs() {
+    let world = World::new();
+    let manager = Manager::at(&world.path("manager"));
+    let store = world.path("far").display().to_string();
+    let text = format!(
+        "gateways = [\"{}\"]\nlisten = \"127.0.0.1:0\"\n[store]\npath = {store:?}\n",
+        "00".repeat(32)
+    );
+    let file = world.write("far.toml", text.as_bytes());
+    let far = Command::new(env!("CARGO_BIN_EXE_hearsay"))
+        .args(["far", "--config"])
+        .arg(file)
+        .arg("--control")
+        .arg(world.path("far.sock"))
+        .env("NOTIFY_SOCKET", &manager.name)
+        .env("WATCHDOG_USEC", "200000")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut far = Process(far.expect("the far end starts"));
+    assert_eq!(manager.hears_else(), "READY=1\n");
+    assert_eq!(manager.hears(), "WATCHDOG=1\n");
+    far.signal("HUP");
+    assert!(manager.hears_else().starts_with("RELOADING=1\nMONOTONIC_USEC="));
+    assert_eq!(manager.hears_else(), "READY=1\n");
+    far.signal("TERM");
+    assert_eq!(manager.hears_else(), "STOPPING=1\n");
+    wait_until("the far end to end", || far.has_ended());
 }

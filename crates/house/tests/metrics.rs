@@ -4,9 +4,11 @@ use crate::{files, none, read, root, shown, sources};
 
 /// Where the figures of each struct are in the JSON of the status or of a peer: the path before the field.
 /// `None`: they are made for the metrics.
-const PATHS: [(&str, &str, Option<&str>); 18] = [
+const PATHS: [(&str, &str, Option<&str>); 21] = [
     ("crates/daemon/src/metrics.rs", "Standing", None),
     ("crates/daemon/src/metrics.rs", "Build", None),
+    ("crates/daemon/src/status/far.rs", "FarCounts", Some(".counts")),
+    ("crates/daemon/src/status/far.rs", "GatewayCounts", Some(".gateways[]")),
     ("crates/daemon/src/status.rs", "Process", Some("")),
     ("crates/daemon/src/status/mesh.rs", "PeerLine", Some(".[]")),
     ("crates/daemon/src/status/selftest.rs", "SelfTest", Some(".selftest.CHECK")),
@@ -16,6 +18,7 @@ const PATHS: [(&str, &str, Option<&str>); 18] = [
     ("crates/host/src/traffic.rs", "WireBytes", Some(".wire.WITH")),
     ("crates/node/src/account.rs", "ClassBytes", Some(".classes.NAME")),
     ("crates/node/src/driver/admission.rs", "Counters", Some(".clients")),
+    ("crates/node/src/driver/door.rs", "DoorReport", Some(".door")),
     ("crates/node/src/overhear/counters.rs", "Counters", Some(".report.overheard")),
     ("crates/node/src/overhear/counters.rs", "Overhearing", Some(".report.overheard")),
     ("crates/node/src/report.rs", "Report", Some(".report")),

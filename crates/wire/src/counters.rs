@@ -80,6 +80,8 @@ pub enum Part {
     Overhearing,
     /// The pair of the uplink; absent without a far end.
     Uplink,
+    /// A far end, which is a process of its own.
+    Far,
 }
 
 /// One figure of a struct.

@@ -1,6 +1,7 @@
 //! The configuration file before its values are checked: its keys, and the line of each.
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use strsim::osa_distance;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -184,7 +185,10 @@ const EXPERIMENT: [&str; 13] = [
     "http",
 ];
 
-/// Every key, by table; the keys of the first entry are outside any table.
+/// The keys of a file, by table; those of the first entry are outside any table.
+pub type Keys = [(&'static str, &'static [&'static str])];
+
+/// Every key of hearsay.toml.
 pub const KEYS: [(&str, &[&str]); 12] = [
     ("", &TOP),
     ("store", &["path", "size", "policy", "object-max"]),
@@ -220,19 +224,25 @@ impl Source<'_> {
     }
 }
 
-/// Reads the file; keys that do not exist are errors, because a misspelt one would do nothing.
+/// Reads hearsay.toml.
 pub fn read(source: Source<'_>) -> Result<File, ConfigError> {
+    read_as(source, &KEYS)
+}
+
+/// Reads a file with these keys; keys that do not exist are errors, because a misspelt one would do nothing.
+pub fn read_as<T: DeserializeOwned>(source: Source<'_>, keys: &Keys) -> Result<T, ConfigError> {
     let mut wrong = ConfigError::default();
     let table = match DeTable::parse(source.text) {
         Ok(table) => table,
         Err(error) => return refuse(source, &error),
     };
+    let is_table = |name: &str| keys.iter().any(|(table, _)| !table.is_empty() && *table == name);
     for (key, value) in table.get_ref().iter() {
         let name: &str = key.get_ref();
-        check_key(&mut wrong, source, "", name, key.span().start);
+        check_key(&mut wrong, (source, keys), "", name, key.span().start);
         if let (true, DeValue::Table(inner)) = (is_table(name), value.get_ref()) {
-            for inner_key in inner.keys() {
-                check_key(&mut wrong, source, name, inner_key.get_ref(), inner_key.span().start);
+            for key in inner.keys() {
+                check_key(&mut wrong, (source, keys), name, key.get_ref(), key.span().start);
             }
         }
     }
@@ -248,15 +258,17 @@ fn refuse<T>(source: Source<'_>, error: &toml::de::Error) -> Result<T, ConfigErr
     Err(wrong)
 }
 
-fn is_table(name: &str) -> bool {
-    KEYS.iter().any(|(table, _)| !table.is_empty() && *table == name)
-}
-
-fn check_key(wrong: &mut ConfigError, source: Source<'_>, table: &str, key: &str, at: usize) {
-    let known = KEYS.iter().find(|(name, _)| *name == table).map_or(&[][..], |(_, keys)| keys);
+fn check_key(
+    wrong: &mut ConfigError,
+    (source, keys): (Source<'_>, &Keys),
+    table: &str,
+    key: &str,
+    at: usize,
+) {
+    let known = keys.iter().find(|(name, _)| *name == table).map_or(&[][..], |(_, keys)| keys);
     if !known.contains(&key) {
-        let text = format!("unknown key `{key}`{}: {}", within(table), advice(table, known, key));
-        wrong.add(source.place(at), text);
+        let advice = advice(keys, table, known, key);
+        wrong.add(source.place(at), format!("unknown key `{key}`{}: {advice}", within(table)));
     }
 }
 
@@ -271,11 +283,11 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
 }
 
 /// Suggests the nearest key of the table, else the same key in another table, else lists all keys.
-fn advice(table: &str, known: &[&str], key: &str) -> String {
+fn advice(keys: &Keys, table: &str, known: &[&str], key: &str) -> String {
     if let Some(near) = nearest(key, known.iter().copied()) {
         return format!("did you mean `{near}`?");
     }
-    let elsewhere = KEYS.iter().find(|(other, keys)| *other != table && keys.contains(&key));
+    let elsewhere = keys.iter().find(|(other, keys)| *other != table && keys.contains(&key));
     match elsewhere {
         Some((other, _)) => format!("did you mean `{key}`{}?", within(other)),
         None => format!("known here: {}", known.join(", ")),

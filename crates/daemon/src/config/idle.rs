@@ -106,6 +106,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Overrides;
     use super::super::tests::load;
     use super::*;
 
@@ -127,7 +128,7 @@ mod tests {
         let text = format!("{text}\n[store]\nsize = \"50MiB\"");
         let config = load(&text).unwrap_or_else(|error| panic!("{error}"));
         let source = Source { name: "h.toml", text: &text };
-        let found = config.idle(source, &Small).locate(source, &Default::default());
+        let found = config.idle(source, &Small).locate(source, &Overrides::default());
         found.problems.iter().map(ToString::to_string).collect()
     }
 
@@ -194,7 +195,7 @@ mod tests {
         ] {
             let source = Source { name: "h.toml", text };
             let found = load(text).unwrap().idle(source, &Small);
-            let said = found.locate(source, &Default::default()).to_string();
+            let said = found.locate(source, &Overrides::default()).to_string();
             assert!(said.starts_with(expected) && said.is_empty() == expected.is_empty(), "{said}");
         }
         assert!(Here.disk_bytes(Path::new("/nowhere/at/all")).is_some_and(|it| it > 0));

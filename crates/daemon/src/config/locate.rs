@@ -46,7 +46,7 @@ fn item(items: &DeArray<'_>, text: &str) -> Option<usize> {
 
 impl ConfigError {
     /// Names the line of each setting that the file has, or the option that replaces it.
-    pub fn locate(mut self, source: Source<'_>, overrides: &Overrides) -> Self {
+    pub fn locate(mut self, source: Source<'_>, overrides: &impl Replaces) -> Self {
         for problem in &mut self.problems {
             let setting = &problem.place;
             if let Some(option) = overrides.option(setting) {
@@ -60,8 +60,13 @@ impl ConfigError {
     }
 }
 
-impl Overrides {
+/// A command line whose options replace settings of the file.
+pub trait Replaces {
     /// The option that replaces a setting, if it was given.
+    fn option(&self, setting: &str) -> Option<&'static str>;
+}
+
+impl Replaces for Overrides {
     fn option(&self, setting: &str) -> Option<&'static str> {
         let options = [
             ("listen", "--listen", !self.listen.is_empty()),

@@ -22,10 +22,15 @@ pub struct Machine {
     pub service_cache: Option<PathBuf>,
     /// `$RUNTIME_DIRECTORY`, likewise.
     pub service_runtime: Option<PathBuf>,
+    /// `$STATE_DIRECTORY`, likewise.
+    pub service_state: Option<PathBuf>,
 }
 
 /// The control socket of a daemon that runs as root.
 pub const CONTROL_OF_ROOT: &str = "/run/hearsay/control.sock";
+
+/// The control socket of a far end that runs as root, or as the package's service.
+pub const FAR_CONTROL_OF_ROOT: &str = "/run/hearsay-far/control.sock";
 
 impl Machine {
     /// The facts about this machine and the user of this process.
@@ -40,6 +45,7 @@ impl Machine {
             runtime_dir: directory("XDG_RUNTIME_DIR"),
             service_cache: directory("CACHE_DIRECTORY"),
             service_runtime: directory("RUNTIME_DIRECTORY"),
+            service_state: directory("STATE_DIRECTORY"),
         }
     }
 
@@ -56,14 +62,28 @@ impl Machine {
         Some(caches?.join("hearsay"))
     }
 
-    /// The default directory of a far end; `None` for a user without `$HOME` and `$XDG_CACHE_HOME`.
+    /// The default directory of a far end: a service's, or the user's; `None` for a user without `$HOME` and
+    /// `$XDG_CACHE_HOME`.
     pub fn far_dir(&self) -> Option<PathBuf> {
-        let store = self.store_dir()?;
-        Some(if self.is_root {
-            "/var/lib/hearsay-far".into()
-        } else {
-            store.with_file_name("hearsay-far")
-        })
+        if let Some(of_service) = &self.service_state {
+            return Some(of_service.clone());
+        }
+        if self.is_root {
+            return Some(PathBuf::from("/var/lib/hearsay-far"));
+        }
+        Some(self.store_dir()?.with_file_name("hearsay-far"))
+    }
+
+    /// The default path of a far end's control socket, chosen as the daemon's.
+    pub fn far_control(&self) -> Option<PathBuf> {
+        if let Some(of_service) = &self.service_runtime {
+            return Some(of_service.join("control.sock"));
+        }
+        if self.is_root {
+            return Some(PathBuf::from(FAR_CONTROL_OF_ROOT));
+        }
+        let beside = || Some(self.far_dir()?.join("control.sock"));
+        self.runtime_dir.as_ref().map(|dir| dir.join("hearsay-far.sock")).or_else(beside)
     }
 
     /// The control socket's default path. A service has it in its own directory. For a user other than root it is in
@@ -128,6 +148,24 @@ mod tests {
         user.service_runtime = Some("/run/hearsay".into());
         assert_eq!(user.store_dir(), Some("/var/cache/hearsay".into()));
         assert_eq!(user.control(), Some(CONTROL_OF_ROOT.into()));
+    }
+
+    #[test]
+    fn a_far_end_has_places_of_its_own() {
+        let root = Machine { is_root: true, ..Machine::default() };
+        assert_eq!(root.far_dir(), Some("/var/lib/hearsay-far".into()));
+        assert_eq!(root.far_control(), Some(FAR_CONTROL_OF_ROOT.into()));
+        let mut user = Machine { home: Some("/home/ann".into()), ..Machine::default() };
+        assert_eq!(user.far_dir(), Some("/home/ann/.cache/hearsay-far".into()));
+        let beside = Some("/home/ann/.cache/hearsay-far/control.sock".into());
+        assert_eq!(user.far_control(), beside);
+        user.runtime_dir = Some("/run/user/7".into());
+        assert_eq!(user.far_control(), Some("/run/user/7/hearsay-far.sock".into()));
+        user.service_state = Some("/var/lib/x".into());
+        user.service_runtime = Some("/run/x".into());
+        assert_eq!(user.far_dir(), Some("/var/lib/x".into()));
+        assert_eq!(user.far_control(), Some("/run/x/control.sock".into()));
+        assert_eq!(Machine::default().far_control(), None);
     }
 
     #[test]

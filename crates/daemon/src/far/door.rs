@@ -125,9 +125,14 @@ impl Door {
                 dropped = it.dropped,
                 strangers = it.strangers,
                 latest,
-                "refused connections: strangers have a key that no --near names"
+                "refused connections: strangers have a key that no gateway has (`gateways`, or --near)"
             );
         }
+    }
+
+    /// What has happened at the port.
+    pub fn report(&self) -> DoorReport {
+        self.engine.borrow().report
     }
 
     /// Ends all connections, with what has crossed durable.

@@ -11,10 +11,11 @@ use crate::body_credit::BodyCredit;
 use crate::config::Place;
 use crate::entropy;
 use crate::pair::{End, Histories, Results, Work, Workers, carry};
+use crate::status::GatewayCounts;
 use bytes::Bytes;
 use host::clock::Clock;
 use host::origin::Pool;
-use node::uplink::{Far, FarConfig, FarInput, FarOutput, Guest, PairKeys};
+use node::uplink::{Far, FarConfig, FarInput, FarOutput, Guest, PairKeys, State as PairState};
 use node::{FetchError, FetchId, OriginOutput};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -52,6 +53,8 @@ struct State {
     work: Option<Work>,
     clock: Clock,
     fetches: HashMap<FetchId, Running>,
+    /// Where its latest connection came from.
+    address: Option<IpAddr>,
     /// The number of the current connection, and whether it must end.
     connection: u64,
     is_over: bool,
@@ -74,14 +77,10 @@ pub struct Setting {
     pub place: Place,
     /// The size of each.
     pub store_bytes: u64,
-    /// Memory for indexes and content of all of them, in bytes.
-    pub memory: u64,
     /// The seed of the far end's key.
     pub identity: [u8; 32],
-    /// How origins are connected to: each gateway has a pool of its own …
+    /// How origins are connected to: each gateway has a pool of its own, made from this one.
     pub pool: Pool,
-    /// … of at most this many idle connections.
-    pub idle_each: usize,
     /// Threads for the heavy work.
     pub workers: Workers,
     /// Room for connections with servers.
@@ -111,11 +110,16 @@ fn prepare(
 }
 
 impl Gateway {
-    /// Opens the histories of the gateway with this key.
+    /// Opens the histories of the gateway with this key. `pool` is its own.
     ///
     /// # Errors
     /// If they cannot be opened.
-    pub async fn open(key: PublicKey, setting: &Rc<Setting>, share: Share) -> Result<Self, String> {
+    pub async fn open(
+        key: PublicKey,
+        setting: &Rc<Setting>,
+        pool: Pool,
+        share: Share,
+    ) -> Result<Self, String> {
         let (place, sizes) = (setting.place.clone(), (setting.store_bytes, share.units_max));
         let keys = PairKeys::new(&setting.identity, &entropy::bytes());
         // Others go on meanwhile: a large history is read to its end.
@@ -127,6 +131,7 @@ impl Gateway {
             work: Some(work),
             clock: Clock::start(),
             fetches: HashMap::new(),
+            address: None,
             connection: 0,
             is_over: false,
             is_finished: false,
@@ -134,7 +139,7 @@ impl Gateway {
         let inner = Inner {
             key,
             state: RefCell::new(state),
-            pool: setting.pool.apart(setting.idle_each),
+            pool,
             room: setting.room.clone(),
             turns: Turns::default(),
             changed: Notify::new(),
@@ -144,6 +149,24 @@ impl Gateway {
         let gateway = Self(Rc::new(inner));
         spawn_local(gateway.clone().run(results));
         Ok(gateway)
+    }
+
+    /// What its pair has counted since it was opened.
+    pub fn counted(&self) -> GatewayCounts {
+        GatewayCounts::of(&self.0.state.borrow().far.report())
+    }
+
+    /// The same, with what holds now; and where it connects from, if it is connected.
+    pub fn figures(&self) -> (GatewayCounts, Option<IpAddr>) {
+        let state = self.0.state.borrow();
+        let gateway_up = state.far.state() == PairState::Up;
+        let counts = GatewayCounts {
+            gateway_up,
+            flows: state.far.flows() as u64,
+            index_units: state.far.units() as u64,
+            ..GatewayCounts::of(&state.far.report())
+        };
+        (counts, state.address.filter(|_| gateway_up))
     }
 
     /// How many units its index has.
@@ -156,10 +179,20 @@ impl Gateway {
         self.0.state.borrow_mut().far.limit(share.content_bytes, share.units_max);
     }
 
+    /// Drops idle connections to origins.
+    pub fn drop_idle(&self) {
+        self.0.pool.clear();
+    }
+
     /// Serves a connection of the gateway until it ends; a newer one replaces it.
     pub async fn serve(self, stream: TcpStream, guest: Guest, address: IpAddr) {
         let number = {
             let mut state = self.0.state.borrow_mut();
+            // It was let in, and then its key was removed.
+            if state.work.is_none() {
+                return;
+            }
+            state.address = Some(address);
             state.connection += 1;
             state.is_over = false;
             state.connection

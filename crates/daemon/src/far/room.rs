@@ -55,6 +55,12 @@ impl Room {
         may.then(|| Place { room: self.clone(), key })
     }
 
+    /// Connections that have a place, and how often there was none.
+    pub fn figures(&self) -> (u64, u64) {
+        let engine = self.0.engine.borrow();
+        (engine.taken() as u64, engine.refused())
+    }
+
     fn tell(&self, key: &PublicKey) {
         let (refused, (at, told)) = (self.0.engine.borrow().refused(), self.0.told.get());
         if at.is_none_or(|at| at.elapsed() >= TELL_EVERY) {

@@ -34,10 +34,14 @@ pub const EXAMPLES: [(&str, &[(&str, &str)]); 15] = [
     ),
     (
         "far",
-        &[(
-            "On a server, for one gateway:",
-            "hearsay far --near 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29",
-        )],
+        &[
+            (
+                "On a server, for one gateway:",
+                "hearsay far --near 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29",
+            ),
+            ("As the service does, with the settings of hearsay-far.toml(5):", "hearsay far"),
+            ("Which gateways are connected, and what was saved:", "hearsay far status"),
+        ],
     ),
     (
         "ledger",
@@ -86,7 +90,13 @@ pub const EXAMPLES: [(&str, &[(&str, &str)]); 15] = [
         "doctor",
         &[("Why is nothing saved:", "hearsay doctor"), ("For a program:", "hearsay doctor --json")],
     ),
-    ("check-config", &[("", "hearsay check-config /etc/hearsay/hearsay.toml")]),
+    (
+        "check-config",
+        &[
+            ("", "hearsay check-config /etc/hearsay/hearsay.toml"),
+            ("Of a far end:", "hearsay check-config --far"),
+        ],
+    ),
     ("man", &[("Read it without installing it:", "hearsay man")]),
 ];
 

@@ -1,7 +1,7 @@
 //! `docs/metrics.md` is made from the tables of counters.
 
 use super::*;
-use crate::status::tests::{busy, hearing, in_mesh, over_one, peer};
+use crate::status::tests::{busy, hearing, in_mesh, over_one, peer, two_gateways};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ daemon metrics::reference`.
 
 `GET /metrics` on the control socket, and on the port of `[metrics] listen`, gives the metrics in Prometheus' text format. \
 `hearsay status --json` has the same figures under the names of the last column, and `hearsay peers --json` those of \
-each peer. A counter starts at zero with the process and only grows; a gauge tells what holds now. A *unit* is a chunk \
+each peer. A far end has the metrics of the last part, those of the process, and `hearsay far status --json`. A counter starts at zero with the process and only grows; a gauge tells what holds now. A *unit* is a chunk \
 of content, which has a name of its own. In a metric with labels, each value of the label has a line. A flag is 1 or 0.
 ";
 
@@ -26,7 +26,9 @@ type Meaning = (&'static str, &'static str);
 
 /// The tables, without figures.
 fn tables() -> Vec<Table<'static>> {
-    super::tables(Box::leak(Box::default()), &[])
+    let mut tables = super::tables(Box::leak(Box::default()), &[]);
+    tables.extend(far_tables(Box::leak(Box::default())));
+    tables
 }
 
 fn title(part: Part) -> &'static str {
@@ -40,6 +42,7 @@ fn title(part: Part) -> &'static str {
         Part::Mesh => "Peers (only in a mesh)",
         Part::Overhearing => "Overhearing (only where it is on)",
         Part::Uplink => "Uplink (only with a far end)",
+        Part::Far => "Far end (only of `hearsay far`)",
     }
 }
 
@@ -132,7 +135,7 @@ fn the_page_lists_every_metric() {
     assert!(written == page, "docs/metrics.md is not what the tables say; write it by: {BLESS}");
     let (route, overhear) = (Some(over_one()), Some(hearing()));
     let status = Status { mesh: Some(in_mesh()), route, overhear, ..busy() };
-    let metrics = render(&status, &[peer("r2", 1)]);
+    let metrics = render(&status, &[peer("r2", 1)]) + &render_far(&two_gateways());
     let names = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     let missing: Vec<_> = names.filter(|name| !page.contains(&format!("| `{name}"))).collect();
     assert!(missing.is_empty(), "no table has {missing:?}");

@@ -1,7 +1,8 @@
 //! The far end of a gateway's uplink, as a real process on the origin's machine.
 
 use std::fs;
-use std::process::Stdio;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -34,15 +35,26 @@ impl FarEnd {
 
     /// Starts it for gateways with these keys, by a shell's words before the command.
     pub fn start_under(world: &World, before: &str, keys: &[String]) -> Self {
+        let store = world.path("far").display().to_string();
+        let mut args = vec!["--listen", "10.2.0.2:3144", "--store", &store];
+        args.extend(keys.iter().flat_map(|key| ["--near", key]));
+        args.extend(PRIVATE.iter().flat_map(|prefix| ["--private", prefix]));
+        Self::run(world, before, &args)
+    }
+
+    /// Starts it with the settings of a file.
+    pub fn start_with_file(world: &World, file: &str) -> Self {
+        Self::run(world, "exec", &["--config", file])
+    }
+
+    fn run(world: &World, before: &str, args: &[&str]) -> Self {
         let said = world.path("far.said");
         let child = ORIGIN
             .command("sh")
-            .args(["-c", &format!("{before} \"$@\""), "sh", BINARY])
-            .args(["far", "--listen", "10.2.0.2:3144"])
-            .args(keys.iter().flat_map(|key| ["--near", key]))
-            .args(PRIVATE.iter().flat_map(|prefix| ["--private", prefix]))
-            .arg("--store")
-            .arg(world.path("far"))
+            .args(["-c", &format!("{before} \"$@\""), "sh", BINARY, "far"])
+            .args(args)
+            .arg("--control")
+            .arg(Self::control(world))
             .env_remove("HEARSAY_LOG")
             .env("NO_COLOR", "1")
             .stdin(Stdio::null())
@@ -58,17 +70,35 @@ impl FarEnd {
             .expect("the far end starts");
         let mut process = Process(child);
         let lines = wait_for("the far end to be ready", || {
-            let log = || fs::read_to_string(world.path("far.log")).unwrap_or_default();
-            assert!(!process.has_ended(), "the far end has ended: {}", log());
+            assert!(!process.has_ended(), "the far end has ended: {}", Self::log(world));
             fs::read_to_string(&said).ok().filter(|text| text.contains("far-key"))
         });
         Self { process, lines }
+    }
+
+    /// What the far ends of this world have logged.
+    pub fn log(world: &World) -> String {
+        fs::read_to_string(world.path("far.log")).unwrap_or_default()
+    }
+
+    /// The control socket of the far end in this world.
+    pub fn control(world: &World) -> PathBuf {
+        world.path("far.sock")
+    }
+
+    /// Runs `hearsay far status` with these words behind it.
+    pub fn status(world: &World, words: &[&str]) -> String {
+        let mut command = Command::new(BINARY);
+        command.args(["far", "status"]).args(words).arg("--control").arg(Self::control(world));
+        let output = command.output().expect("the program starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
 
 /// The key of the gateway whose store is in this world.
 pub fn key_of_gateway(world: &World) -> String {
-    let output = std::process::Command::new(BINARY)
+    let output = Command::new(BINARY)
         .args(["uplink", "--key", "--store"])
         .arg(world.path("store"))
         .output()

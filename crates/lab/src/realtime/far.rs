@@ -20,6 +20,7 @@ pub fn start(hearsay: &Path, gateway: &Path) -> io::Result<Background> {
     let place = SocketAddr::from((address::OUTER_ADDRESS, address::FAR_PORT));
     let mut command = Command::new(hearsay);
     command.args(["far", "--near", &near, "--listen", &place.to_string(), "--store"]).arg(store());
+    command.arg("--control").arg(PathBuf::from(WORKSPACE).join("far.control"));
     let mut programs = [Background::start(address::FAR, address::FAR, &mut command)?];
     wait_for("the far end answers", TIMEOUT, &mut programs, || {
         within(address::FAR, || TcpStream::connect_timeout(&place, TIMEOUT).is_ok())

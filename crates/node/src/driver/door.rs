@@ -92,23 +92,29 @@ impl Crowd {
     }
 }
 
-/// What happened at the door.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DoorReport {
-    /// Connections that were accepted.
-    pub entered: u64,
-    /// Connections that were dropped for others.
-    pub dropped: u64,
-    /// Connections that took too long.
-    pub late: u64,
-    /// Connections that did not know the far end's key.
-    pub unproven: u64,
-    /// Connections of another version, or another protocol.
-    pub version: u64,
-    /// Connections that knew the far end's key, and broke the protocol.
-    pub broken: u64,
-    /// Connections with a key that no gateway has.
-    pub strangers: u64,
+wire::counters! {
+    /// What happened at the door.
+    #[derive(Copy)]
+    pub struct DoorReport, "far_" {
+        Far () {
+            /// Connections at the far end's port: of gateways, and of others.
+            entered: Counter, Connections;
+        }
+        Far ("hearsay_far_refused_total", reason, "Connections at the far end's port that were refused, by why.") {
+            /// Dropped for others.
+            dropped: Counter, Connections, "dropped";
+            /// They took too long.
+            late: Counter, Connections, "late";
+            /// They did not know the far end's key.
+            unproven: Counter, Connections, "unproven";
+            /// Of another version, or another protocol.
+            version: Counter, Connections, "version";
+            /// They knew the far end's key, and broke the protocol.
+            broken: Counter, Connections, "broken";
+            /// With a key that no gateway has.
+            strangers: Counter, Connections, "strangers";
+        }
+    }
 }
 
 impl DoorReport {

@@ -41,6 +41,11 @@ impl<K: Ord> Room<K> {
         }
     }
 
+    /// How many places are taken.
+    pub fn taken(&self) -> usize {
+        self.taken
+    }
+
     /// How often there was no place.
     pub fn refused(&self) -> u64 {
         self.refused

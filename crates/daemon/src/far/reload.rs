@@ -1,0 +1,88 @@
+//! SIGHUP: a far end's settings are read again while it runs.
+//!
+//! *What it never does:* end the connection of a gateway that stays, or apply any part of a file that has an error.
+
+use super::observe::{MetricsPort, Observer};
+use crate::changes::{self, Key, fixed, live};
+use crate::config::{FarGiven, FarSettings};
+use crate::log::Log;
+use crate::service::ServiceManager;
+use std::rc::Rc;
+use tokio::signal::unix::Signal;
+
+/// All settings.
+const KEYS: [Key<FarSettings>; 10] = [
+    fixed!("listen", listen),
+    live!("gateways", gateways),
+    live!("memory", memory),
+    fixed!("ca", ca),
+    fixed!("control", control),
+    fixed!("[store] path", place),
+    fixed!("[store] size", store_bytes),
+    live!("[access] private", private),
+    live!("[metrics] listen", metrics),
+    live!("[log] level", log),
+];
+
+/// Reads the settings again at each SIGHUP.
+pub struct Reload {
+    /// The sources of the settings; the command line still overrides the file.
+    pub given: FarGiven,
+    /// The current settings.
+    pub held: FarSettings,
+    pub observer: Rc<Observer>,
+    pub metrics: MetricsPort,
+    pub log: Log,
+    /// Told before and after each reload.
+    pub manager: Rc<ServiceManager>,
+}
+
+impl Reload {
+    /// Reloads at SIGHUP; never returns.
+    pub async fn heed(&mut self, mut hangup: Signal) {
+        while hangup.recv().await.is_some() {
+            self.manager.reloading();
+            self.read_again().await;
+            self.manager.ready();
+        }
+        std::future::pending().await
+    }
+
+    async fn read_again(&mut self) {
+        match self.given.load() {
+            Ok(new) => {
+                let changes = changes::take_over(&KEYS, &mut self.held, &new);
+                self.log.set(self.held.log);
+                self.metrics.change(&mut self.held, &self.observer).await;
+                self.observer.held.borrow_mut().clone_from(&self.held);
+                self.observer.gateways.admit(&self.held).await;
+                changes.say();
+            }
+            Err(error) => {
+                error.problems.iter().for_each(|problem| tracing::error!("{problem}"));
+                tracing::error!("the configuration is wrong: the settings that hold were kept");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FAR_KEYS;
+
+    #[test]
+    fn every_key_of_the_file_is_known() {
+        let is_table = |key: &str| FAR_KEYS.iter().any(|(table, _)| *table == key);
+        for (table, keys) in FAR_KEYS {
+            for key in keys.iter().filter(|key| !table.is_empty() || !is_table(key)) {
+                let name = match table {
+                    "" => (*key).to_owned(),
+                    table => format!("[{table}] {key}"),
+                };
+                let is_known = KEYS.iter().any(|key| key.name == name);
+                assert!(is_known, "{name}: say in KEYS whether it can change at run time");
+            }
+        }
+    }
+}
