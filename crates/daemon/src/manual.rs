@@ -1,7 +1,7 @@
 //! `hearsay man`: manual pages, in the language of man(7).
 //!
 //! *What this is:* [`print()`], one page for the program and all its commands; [`write_pages`], what a package installs:
-//! a page for each command (`manual/pages.rs`), and hearsay.toml(5) (`manual/settings.rs`).
+//! a page for each command (`manual/pages.rs`), hearsay.toml(5) and hearsay-far.toml(5) (`manual/settings.rs`).
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -32,15 +32,14 @@ fn page() -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Writes `hearsay.1`, `hearsay-COMMAND.1` for each command and `hearsay.toml.5` into a directory.
+/// Writes `hearsay.1`, `hearsay-COMMAND.1` for each command, `hearsay.toml.5` and `hearsay-far.toml.5` into a directory.
 pub fn write_pages(dir: &Path) -> io::Result<()> {
     let write = |(name, page): (String, Vec<u8>)| {
         let path = dir.join(name);
         let named = |error| io::Error::other(format!("{}: {error}", path.display()));
         std::fs::write(&path, page).map_err(named)
     };
-    pages::all(&program())?.into_iter().try_for_each(write)?;
-    write(("hearsay.toml.5".to_owned(), settings::page().into_bytes()))
+    pages::all(&program())?.into_iter().chain(settings::all()).try_for_each(write)
 }
 
 fn program() -> Command {

@@ -55,28 +55,34 @@ fn lintian_finds_no_error() {
 
 #[test]
 #[ignore = "needs systemd-analyze; scripts/test --long runs it"]
-fn systemd_finds_the_unit_right_and_safe() {
-    let test = "systemd_finds_the_unit_right_and_safe";
+fn systemd_finds_the_units_right_and_safe() {
+    let test = "systemd_finds_the_units_right_and_safe";
     if missing(&["systemd-analyze"]).is_some() {
         return skipped(test, "systemd-analyze is not installed: run scripts/setup --long");
     }
     let world = World::new();
-    let unit = Path::new(CRATE).join("../../packaging/debian/hearsay.service");
-    let text = std::fs::read_to_string(unit).expect("the unit");
-    // The program is not installed here, nor are its manual pages.
-    let text = text.replace("/usr/bin/hearsay", env!("CARGO_BIN_EXE_hearsay"));
-    let unit = world.write("hearsay.service", text.as_bytes()).display().to_string();
-    let analyze = |args: &[&str]| {
-        let output = Command::new("systemd-analyze").args(args).arg(&unit).output();
-        let output = output.expect("systemd-analyze starts");
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
-    };
-    let (is_right, said) = analyze(&["verify", "--man=no"]);
-    assert!(is_right && !said.contains("hearsay.service"), "{said}");
-    // The threshold is ten times the highest level that is allowed: 2.5.
-    let (is_safe, said) = analyze(&["security", "--offline=yes", "--threshold=25"]);
-    assert!(is_safe && said.contains("Overall exposure level"), "{said}");
+    // `cargo deb` wants the package's name before that of another unit.
+    for (file, name) in [
+        ("hearsay.service", "hearsay.service"),
+        ("hearsay.hearsay-far.service", "hearsay-far.service"),
+    ] {
+        let text = Path::new(CRATE).join("../../packaging/debian").join(file);
+        let text = std::fs::read_to_string(text).expect("the unit");
+        // The program is not installed here, nor are its manual pages.
+        let text = text.replace("/usr/bin/hearsay", env!("CARGO_BIN_EXE_hearsay"));
+        let unit = world.write(name, text.as_bytes()).display().to_string();
+        let analyze = |args: &[&str]| {
+            let output = Command::new("systemd-analyze").args(args).arg(&unit).output();
+            let output = output.expect("systemd-analyze starts");
+            let said = [output.stdout, output.stderr].concat();
+            (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+        };
+        let (is_right, said) = analyze(&["verify", "--man=no"]);
+        assert!(is_right && !said.contains(name), "{said}");
+        // The threshold is ten times the highest level that is allowed: 2.5.
+        let (is_safe, said) = analyze(&["security", "--offline=yes", "--threshold=25"]);
+        assert!(is_safe && said.contains("Overall exposure level"), "{said}");
+    }
 }
 
 /// The root with the package's parts, and what runs in it. Processes end with the namespace.
@@ -136,7 +142,8 @@ impl Drop for Root {
     /// away, so that the directory can be removed.
     fn drop(&mut self) {
         let dir = self.0.display();
-        let stop = "test ! -x /usr/bin/hearsay || /usr/bin/systemctl stop hearsay";
+        let stop = "test ! -x /usr/bin/hearsay || for unit in hearsay hearsay-far; do
+                    /usr/bin/systemctl stop $unit; done";
         let _ = Command::new("chroot").arg(&self.0).args(["sh", "-c", stop]).status();
         let _ = Command::new("umount").arg(format!("{dir}/run")).status();
         let _ = Command::new("umount").arg(format!("{dir}/proc")).status();
@@ -145,10 +152,17 @@ impl Drop for Root {
 
 /// The commands of docs/install.md that a new user types first.
 fn three_commands() -> Vec<String> {
-    let page = Path::new(CRATE).join("../../docs/install.md");
-    let page = std::fs::read_to_string(page).expect("the page");
-    let block = page.split("```console\n").nth(1).and_then(|it| it.split("```").next());
-    block.expect("a block of commands").lines().map(str::to_owned).collect()
+    commands("install.md", "```console\n")
+}
+
+/// The commands of the first block of a page that begins like this.
+fn commands(page: &str, begin: &str) -> Vec<String> {
+    let page = std::fs::read_to_string(Path::new(CRATE).join("../../docs").join(page));
+    let page = page.expect("the page");
+    let (_, block) = page.split_once(begin).expect("a block of commands");
+    let begin = begin.trim_start_matches("```console\n");
+    let block = begin.to_owned() + block.split("```").next().unwrap_or_default();
+    block.lines().map(str::to_owned).collect()
 }
 
 /// The same package with another revision: only its number differs.
@@ -193,8 +207,11 @@ fn it_is_installed_upgraded_removed_and_purged() {
         let before = everything_named(&root);
 
         install(&root, registries);
+        let far_key = start_far_end(&root);
         upgrade(&world, &root, &package);
+        assert_eq!(far_end(&root)["key"].as_str(), Some(&*far_key), "its store is kept");
         root.sh("apt-get -qq remove hearsay");
+        assert!(!root.0.join("run/hearsay-far").exists(), "the far end was not stopped");
         assert!(!root.0.join("run/hearsay").exists() && !root.0.join("usr/bin/hearsay").exists());
         assert!(root.0.join("etc/hearsay/hearsay.toml").exists(), "a removal keeps the settings");
         assert_eq!(sh("nft list tables").trim(), "", "rules are left");
@@ -231,6 +248,36 @@ fn install(root: &Root, registries: Registries) {
         assert_eq!(registries.file_bytes_since(begin) > 0, files, "{client:?}");
     }
     assert!(root.number("/report/requests/hit") > 0);
+}
+
+/// Starts the far end as docs/uplink.md says, which the package has not done, and reloads it. Returns its key.
+fn start_far_end(root: &Root) -> String {
+    assert_eq!(root.sh("systemctl is-enabled hearsay-far || echo no").trim(), "no");
+    assert!(!root.0.join("run/stand-in.hearsay-far").exists(), "it was started");
+    let add = |key: &str| {
+        root.sh(&format!(
+            "sed -i 's/^#\\?gateways = .*/gateways = [\"{key}\"]/' /etc/hearsay/far.toml"
+        ));
+    };
+    add(&"5f".repeat(32));
+    let commands = commands("uplink.md", "```console\nhearsay check-config --far\n");
+    assert_eq!(commands.len(), 4, "{commands:?}");
+    // The daemon, which a server does not need, is still to be tested here.
+    let typed = commands.iter().filter(|it| !it.starts_with("systemctl disable --now hearsay "));
+    let printed: Vec<_> = typed.map(|command| root.sh(command)).collect();
+    assert!(printed.last().is_some_and(|it| it.contains("gateways     0 of 1 connected")));
+    add(root.sh("hearsay uplink --key").trim());
+    root.sh("systemctl reload hearsay-far");
+    let key = root.sh("hearsay uplink --key").trim().to_owned();
+    wait_until("the reload", || far_end(root)["gateways"][0]["key"] == key.as_str());
+    let id = root.sh("cat /run/stand-in.hearsay-far");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", id.trim())).expect("it runs");
+    assert!(status.contains("CapBnd:\t0000000000000000\n"), "it has rights: {status}");
+    far_end(root)["key"].as_str().expect("a key").to_owned()
+}
+
+fn far_end(root: &Root) -> serde_json::Value {
+    serde_json::from_str(&root.sh("hearsay far status --json")).expect("JSON")
 }
 
 /// Upgrades while the store is full and a client's transfer is under way: the transfer ends whole, the store is kept.

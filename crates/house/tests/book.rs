@@ -24,7 +24,7 @@ const README: &str = "../../../README.md";
 const LANGUAGES: [&str; 6] = ["text", "toml", "ini", "json", "csv", "rust"];
 
 /// Beginnings of commands that no step runs, and why. `crates/lab/src/cli.rs` parses those of `hearsay-lab`.
-const NOT_RUN: [(&str, &str); 30] = [
+const NOT_RUN: [(&str, &str); 32] = [
     ("apt install ", "installs packages"),
     ("opkg install ", "installs packages"),
     ("opkg update", "needs OpenWrt"),
@@ -49,6 +49,8 @@ const NOT_RUN: [(&str, &str); 30] = [
     ("hearsay-lab compare end-to-end.json default.json ", "needs what the command above writes"),
     ("hearsay-lab run chain --keep", "ends only at Ctrl-C"),
     ("hearsay-lab run uplink --set far=pair --keep", "ends only at Ctrl-C"),
+    ("hearsay check-config --far", "crates/daemon/tests/package.rs types it"),
+    ("hearsay far status", "crates/daemon/tests/package.rs types it"),
     ("hearsay far --near ", "needs a gateway; crates/daemon/tests/far.rs runs both"),
     ("hearsay uplink --key", "crates/daemon/tests/far.rs runs it"),
     ("hearsay-lab repro all", "takes minutes"),

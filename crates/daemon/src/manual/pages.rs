@@ -9,7 +9,7 @@ use super::examples::{COMPLETIONS, EXAMPLES};
 use super::{begin, commands, end, escaped};
 
 /// What the program reads and writes: path, and what it is.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 9] = [
     (
         "/etc/hearsay/hearsay.toml",
         "The settings: hearsay.toml(5). A user other than root, without a service manager, has the same file, but a store \
@@ -33,6 +33,15 @@ const FILES: [(&str, &str); 6] = [
         "/usr/lib/systemd/system/hearsay.service",
         "The unit of the service; `systemctl edit hearsay` changes it.",
     ),
+    (
+        "/etc/hearsay/far.toml",
+        "The settings of a far end: hearsay-far.toml(5). Its unit is hearsay-far.service, which is not enabled.",
+    ),
+    (
+        "/var/lib/hearsay-far/",
+        "A far end's key, and what has crossed. ~/.cache/hearsay-far of an ordinary user.",
+    ),
+    ("/run/hearsay-far/control.sock", "By this socket, `hearsay far status` reaches a far end."),
 ];
 
 /// All pages: the names of their files, and their texts.
@@ -55,7 +64,7 @@ fn of_program(program: &Command) -> io::Result<Vec<u8>> {
     }
     files(&mut out)?;
     examples("", &mut out)?;
-    writeln!(out, ".SH \"SEE ALSO\"\nhearsay.toml(5)")?;
+    writeln!(out, ".SH \"SEE ALSO\"\nhearsay.toml(5), hearsay\\-far.toml(5)")?;
     end(&page, &mut out)?;
     Ok(out)
 }
@@ -78,7 +87,7 @@ fn of_command(command: &Command) -> io::Result<Vec<u8>> {
     }
     files(&mut out)?;
     examples(name, &mut out)?;
-    writeln!(out, ".SH \"SEE ALSO\"\nhearsay(1), hearsay.toml(5)")?;
+    writeln!(out, ".SH \"SEE ALSO\"\nhearsay(1), hearsay.toml(5), hearsay\\-far.toml(5)")?;
     end(&page, &mut out)?;
     Ok(out)
 }

@@ -1,11 +1,12 @@
-//! hearsay.toml(5): the commented configuration file, as a manual page.
+//! hearsay.toml(5) and hearsay-far.toml(5): the commented configuration files, as manual pages.
 
 use std::fmt::Write as _;
 
 use super::escaped;
 
-/// The file that packages install.
+/// The files that packages install.
 const SETTINGS: &str = include_str!("../../../../packaging/hearsay.toml");
+const FAR_SETTINGS: &str = include_str!("../../../../packaging/far.toml");
 
 /// A part of the file.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,30 +28,68 @@ struct Key {
     is_example: bool,
 }
 
-/// The page.
-pub fn page() -> String {
-    let mut page = format!(
-        ".TH hearsay.toml 5 \"\" \"hearsay {}\"\n.SH NAME\nhearsay.toml \\- settings of hearsay(1)\n\
-         .SH SYNOPSIS\n\\fI/etc/hearsay/hearsay.toml\\fR\n.SH DESCRIPTION\n\
-         The file is in the language TOML. A setting belongs to the table whose head stands above it.\n",
-        env!("CARGO_PKG_VERSION")
-    );
-    for part in parts(SETTINGS) {
-        // Writing into a `String` cannot fail.
-        let _ = match part {
-            Part::Text(text) => writeln!(page, ".PP\n{}", escaped(&text)),
-            Part::Table(name) => writeln!(page, ".SS \"[{}]\"", escaped(&name)),
-            Part::Keys(keys, text) => write!(page, "{}", entry(&keys, &text)),
-        };
+/// A page: the file's settings, and how it is used.
+struct Page {
+    /// The page's name, as in `hearsay.toml(5)`.
+    name: &'static str,
+    path: &'static str,
+    /// Whose settings they are.
+    of: &'static str,
+    settings: &'static str,
+    /// Sections behind the settings, in the language of man(7).
+    end: &'static str,
+}
+
+const PAGES: [Page; 2] = [
+    Page {
+        name: "hearsay.toml",
+        path: "/etc/hearsay/hearsay.toml",
+        of: "hearsay(1)",
+        settings: SETTINGS,
+        end: ".SH EXAMPLES\n.PP\n\
+              A router that serves the clients of its bridge, and fetches from its neighbours in the mesh:\n\
+              .PP\n.nf\n.RS\n[intercept]\ninterfaces = [\"br\\-lan\"]\n\n[mesh]\ninterfaces = [\"wl0\"]\n\
+              key\\-file = \"/etc/hearsay/mesh.key\"\n.RE\n.fi\n.PP\n\
+              Whether a file is right, without touching the daemon, and then to use it:\n\
+              .PP\n.nf\n.RS\nhearsay check\\-config\nsystemctl reload hearsay\n.RE\n.fi\n\
+              .SH \"SEE ALSO\"\nhearsay(1), hearsay\\-run(1), hearsay\\-check\\-config(1), hearsay\\-far.toml(5)\n",
+    },
+    Page {
+        name: "hearsay-far.toml",
+        path: "/etc/hearsay/far.toml",
+        of: "the far end of an uplink, hearsay-far(1)",
+        settings: FAR_SETTINGS,
+        end: ".SH EXAMPLES\n.PP\n\
+              Whether a file is right, without touching the far end, and then to use it:\n\
+              .PP\n.nf\n.RS\nhearsay check\\-config \\-\\-far\nsystemctl reload hearsay\\-far\n.RE\n.fi\n\
+              .SH \"SEE ALSO\"\nhearsay(1), hearsay\\-far(1), hearsay\\-check\\-config(1), hearsay.toml(5)\n",
+    },
+];
+
+/// All pages: the names of their files, and their texts.
+pub fn all() -> impl Iterator<Item = (String, Vec<u8>)> {
+    PAGES.iter().map(|page| (format!("{}.5", page.name), page.text().into_bytes()))
+}
+
+impl Page {
+    fn text(&self) -> String {
+        let [name, path, of] = [self.name, self.path, self.of].map(escaped);
+        let mut page = format!(
+            ".TH {name} 5 \"\" \"hearsay {}\"\n.SH NAME\n{name} \\- settings of {of}\n\
+             .SH SYNOPSIS\n\\fI{path}\\fR\n.SH DESCRIPTION\n\
+             The file is in the language TOML. A setting belongs to the table whose head stands above it.\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        for part in parts(self.settings) {
+            // Writing into a `String` cannot fail.
+            let _ = match part {
+                Part::Text(text) => writeln!(page, ".PP\n{}", escaped(&text)),
+                Part::Table(name) => writeln!(page, ".SS \"[{}]\"", escaped(&name)),
+                Part::Keys(keys, text) => write!(page, "{}", entry(&keys, &text)),
+            };
+        }
+        page + &format!(".SH FILES\n.TP\n\\fI{path}\\fR\nThe settings.\n") + self.end
     }
-    page += ".SH FILES\n.TP\n\\fI/etc/hearsay/hearsay.toml\\fR\nThe settings.\n.SH EXAMPLES\n.PP\n\
-             A router that serves the clients of its bridge, and fetches from its neighbours in the mesh:\n\
-             .PP\n.nf\n.RS\n[intercept]\ninterfaces = [\"br\\-lan\"]\n\n[mesh]\ninterfaces = [\"wl0\"]\n\
-             key\\-file = \"/etc/hearsay/mesh.key\"\n.RE\n.fi\n.PP\n\
-             Whether a file is right, without touching the daemon, and then to use it:\n\
-             .PP\n.nf\n.RS\nhearsay check\\-config\nsystemctl reload hearsay\n.RE\n.fi\n\
-             .SH \"SEE ALSO\"\nhearsay(1), hearsay\\-run(1), hearsay\\-check\\-config(1)\n";
-    page
 }
 
 fn entry(keys: &[Key], text: &str) -> String {
@@ -108,7 +147,7 @@ fn key(line: &str) -> Option<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::KEYS;
+    use crate::config::{FAR_KEYS, KEYS};
 
     #[test]
     fn a_file_is_taken_apart() {
@@ -128,10 +167,15 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_on_the_page() {
-        let parts = parts(SETTINGS);
-        for (table, keys) in KEYS {
-            let is_table = |key: &str| KEYS.iter().any(|(table, _)| *table == key);
+    fn every_setting_is_on_its_page() {
+        shows_all(SETTINGS, &KEYS);
+        shows_all(FAR_SETTINGS, &FAR_KEYS);
+    }
+
+    fn shows_all(settings: &str, all: &[(&str, &[&str])]) {
+        let parts = parts(settings);
+        for &(table, keys) in all {
+            let is_table = |key: &str| all.iter().any(|(table, _)| *table == key);
             let from = match table {
                 "" => 0,
                 table => parts.iter().position(|it| *it == Part::Table(table.into())).unwrap() + 1,
