@@ -289,11 +289,11 @@ async fn converse(
     let (exit, server) = (Rc::<Exit>::default(), Rc::clone(&permit));
     let (way_out, relayed, bound) = (Rc::clone(&exit), driver.clone(), Bound::new(&driver));
     let service = service_fn(move |request: Request<Incoming>| {
-        let pipelined = Pipelined::begin(&signs, &server);
         let (driver, refused, permit) = (driver.clone(), signs.refused(), Rc::clone(&server));
-        let exit = Rc::clone(&way_out);
+        let line = driver.requests().line(&request, refused, (client, entrance));
+        let pipelined = Pipelined::begin(&signs, &server, line);
+        let (exit, binding) = (Rc::clone(&way_out), bound.see(request.headers()));
         exit.requests.set(exit.requests.get() + 1);
-        let binding = bound.see(request.headers());
         let caller = Caller { client, at_home, behind_uplink, entrance, binding };
         async move {
             Ok::<_, Infallible>(match (refused, pipelined.window()) {
@@ -335,11 +335,11 @@ async fn converse(
         }
     });
     match ended.await {
-        Ended::Past(Past { mut origin, first }) if exit.is_clear(&interims) => {
+        Ended::Past(Past { mut origin, first, held }) if exit.is_clear(&interims) => {
             if let Some(parts) = connection.into_parts() {
                 let (mut near, unread) = parts.io.into_inner().into_parts();
                 let first = [&first[..], &parts.read_buf[..], &unread[..]].concat();
-                join(&relayed, &mut near, &mut origin, (&first, &[]), &permit).await;
+                join(&relayed, &mut near, &mut origin, (&first, &[]), &held).await;
             }
         }
         // Bytes of an earlier response may still be unsent, so the connection is closed instead of
@@ -419,7 +419,10 @@ async fn serve(
             Translation::Upstream(translated) if translated.rewrites() && !permit.rewrite() => {
                 return Answer::Response(decline(driver, entrance, pipelined, &permit).await);
             }
-            Translation::Upstream(translated) => upstream = translated,
+            Translation::Upstream(translated) => {
+                pipelined.line().into_iter().for_each(|line| line.stands_for(&head.uri));
+                upstream = translated;
+            }
             Translation::Answer(status, kind, text) => {
                 return Answer::Response(answer(driver, status, kind, text.into(), pipelined));
             }
@@ -428,7 +431,7 @@ async fn serve(
     }
     let (id, outbox) = driver.open();
     if upgrade_kind != UpgradeKind::Answer {
-        outbox.borrow_mut().upgrade = Some((hyper::upgrade::on(&mut request), permit));
+        outbox.borrow_mut().upgrade = Some((hyper::upgrade::on(&mut request), pipelined.held()));
     }
     outbox.borrow_mut().signs = Some(pipelined.signs());
     let (head, content) = request.into_parts();
@@ -456,7 +459,7 @@ async fn serve(
         left: None,
         rewriting: None,
         window: ClientWindow::new(window),
-        _pipelined: pipelined,
+        pipelined,
     };
     content.driver.feed(Input::Client(ClientInput::Credit(id, window)));
     match poll_fn(|cx| content.poll_head(cx)).await {
@@ -466,7 +469,7 @@ async fn serve(
             content.left = head.length.filter(|_| content.rewriting.is_none());
             Answer::Response(respond(head, content, upgrade_kind))
         }
-        Err(fetch) => match dial_past(&content.driver, &fetch).await {
+        Err(fetch) => match dial_past(&content.driver, &fetch, content.pipelined.held()).await {
             Ok(past) => Answer::Past(past),
             Err(error) => {
                 let (head, text) = content.driver.dialled_in_vain(error);
@@ -512,6 +515,8 @@ impl UpgradeKind {
 }
 
 fn respond(head: Head, content: ResponseBody, upgrade_kind: UpgradeKind) -> Response<ResponseBody> {
+    let is_tunnel = upgrade_kind == UpgradeKind::Tunnel && head.status.is_success();
+    content.pipelined.line().into_iter().for_each(|line| line.answered(&head, is_tunnel));
     let mut response = Response::new(content);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
@@ -586,7 +591,7 @@ fn answer(
     let window = ClientWindow::default();
     respond(
         head,
-        ResponseBody { driver, id, outbox, left, rewriting: None, window, _pipelined: pipelined },
+        ResponseBody { driver, id, outbox, left, rewriting: None, window, pipelined },
         UpgradeKind::Answer,
     )
 }

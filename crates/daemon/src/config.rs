@@ -33,6 +33,7 @@ mod mirror;
 mod overhear;
 mod problem;
 mod published;
+mod requests;
 mod size;
 mod span;
 mod uplink;
@@ -48,6 +49,7 @@ pub use mesh::Mesh;
 pub use mirror::Mirror;
 pub use overhear::Overhear;
 pub use problem::ConfigError;
+pub use requests::{Format, Naming, Requests};
 pub use size::Size;
 pub use span::Span;
 pub use uplink::{FarEnd, Uplink};
@@ -112,6 +114,8 @@ pub struct Config {
     pub ledger: Ledger,
     /// How much is logged, if neither the command line nor the environment says.
     pub log: Level,
+    /// The log of requests.
+    pub requests: Requests,
     /// Deviations from normal behaviour, for experiments.
     pub experiment: Experiment,
     /// Settings that are allowed but should be corrected; a sentence for each.
@@ -247,6 +251,7 @@ impl Config {
         self.check_addresses(&mut wrong);
         self.check_sizes(&mut wrong, machine);
         self.check_low_ports(&mut wrong);
+        self.check_requests(&mut wrong);
         let is_idle = self.intercept.ports.is_empty() && self.uplink.far.is_none();
         if !self.intercept.interfaces.is_empty() && is_idle {
             let text = "none of them is 80 or in `http`, and there is no far end for others: nothing would be intercepted";
@@ -448,6 +453,8 @@ impl Reader<'_> {
         let metrics = file.metrics.listen.and_then(|text| self.address(&text));
         let memory = overrides.memory.or(file.memory.map(Spanned::into_inner));
         let experiment = self.experiment(file.experiment);
+        let level = file.log.level.as_ref();
+        let log = level.and_then(|text| self.level(text)).unwrap_or_default();
         Config {
             listen: some_or(&overrides.listen, listen),
             allow: file.allow.iter().filter_map(|text| self.prefix(text)).collect(),
@@ -465,7 +472,8 @@ impl Reader<'_> {
             uplink: self.uplink(file.uplink),
             metrics: overrides.metrics.or(metrics),
             ledger: Ledger { hosts: file.ledger.hosts.unwrap_or(false) },
-            log: file.log.level.and_then(|text| self.level(&text)).unwrap_or_default(),
+            log,
+            requests: self.requests(file.log),
             experiment,
             warnings: Vec::new(),
         }

@@ -8,6 +8,7 @@ use crate::connections::{ConnectionLimit, Permit};
 use crate::disk::Disk;
 use crate::links::{Links, Tell};
 use crate::relayed::Relayed;
+use crate::request_log::{Line, RequestLog};
 use crate::uplink::{Feed, Outcome, Uplink};
 use crate::{clients, engine_log, origins};
 use bytes::Bytes;
@@ -63,6 +64,7 @@ struct Inner {
     /// What a mirror's paths stand for.
     reach: RefCell<Reach>,
     relayed: Relayed,
+    requests: RequestLog,
     /// Destination ports whose intercepted connections may be of any protocol.
     flow_ports: RefCell<FlowPorts>,
     /// Told when interception rules are seen to be missing.
@@ -120,14 +122,22 @@ pub struct Outbox {
     pub upgrade: Option<Upgrade>,
 }
 
-/// A client's connection that may stop speaking HTTP, and its permit.
-pub type Upgrade = (OnUpgrade, Rc<Permit>);
+/// A client's connection that may stop speaking HTTP.
+pub type Upgrade = (OnUpgrade, Held);
 
-/// A connection to an origin, to be joined with the client's connection, and the bytes to send to the
-/// origin first.
+/// What a connection that is joined with another holds until its end.
+pub struct Held {
+    pub permit: Rc<Permit>,
+    /// The line of the request that led to it, if requests are logged.
+    pub line: Option<Rc<Line>>,
+}
+
+/// A connection to an origin, to be joined with the client's connection, the bytes to send to the
+/// origin first, and what is held meanwhile.
 pub struct Past {
     pub origin: Metered,
     pub first: Vec<u8>,
+    pub held: Held,
 }
 
 /// How a response ended.
@@ -162,6 +172,7 @@ impl Driver {
             network,
             reach: RefCell::new(reach),
             relayed: Relayed::default(),
+            requests: RequestLog::default(),
             flow_ports: RefCell::default(),
             rules_lost: Notify::new(),
         }))
@@ -287,6 +298,11 @@ impl Driver {
     /// What was relayed without parsing.
     pub fn relayed(&self) -> &Relayed {
         &self.0.relayed
+    }
+
+    /// The log of requests.
+    pub fn requests(&self) -> &RequestLog {
+        &self.0.requests
     }
 
     /// Intercepted connections to these ports may be of any protocol.

@@ -54,6 +54,7 @@ mod put;
 mod query;
 mod relayed;
 mod reload;
+mod request_log;
 mod rights;
 mod run;
 mod selftest;

@@ -161,6 +161,7 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
     let not_stored = not_stored.iter().map(|(name, it)| (*name, it));
     let datagrams = status.datagrams.iter().map(|it| ("", it));
     let overhear = status.overhear.iter().map(|it| ("", &it.counts));
+    let request_log = status.request_log.iter().map(|it| ("", it));
     let uplink = status.uplink.iter().map(|it| ("", &it.counts));
     let peers = peers.iter().map(|it| (name_of(it, peers), it));
     vec![
@@ -168,6 +169,7 @@ fn tables<'a>(status: &'a Status, peers: &'a [PeerLine]) -> Vec<Table<'a>> {
         Table::one(None, &Standing::of(status)),
         Table::one(Some("."), &status.process),
         Table::one(Some(".clients"), &status.clients),
+        Table::of(Some(".request_log"), None, request_log),
         Table::of(Some(".datagrams"), None, datagrams),
         Table::of(Some(".overhear"), None, overhear),
         Table::of(Some(".uplink.counts"), None, uplink),

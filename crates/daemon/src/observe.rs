@@ -240,6 +240,7 @@ impl Observed for Observer {
             wire: now.wire,
             forwarded: now.forwarded,
             selftest: self.tested.borrow().clone(),
+            request_log: self.driver.requests().status(),
             report,
         }
     }

@@ -97,7 +97,7 @@ async fn take_content(
 }
 
 /// The client and the origin switch protocols (101): joins their connections.
-async fn switch(driver: &Driver, id: FetchId, answer: Answer, (near, permit): Upgrade) {
+async fn switch(driver: &Driver, id: FetchId, answer: Answer, (near, held): Upgrade) {
     let (mut response, connection) = answer.split();
     let far = hyper::upgrade::on(&mut response);
     driver.feed(Input::Origin(OriginInput::Head(
@@ -108,6 +108,6 @@ async fn switch(driver: &Driver, id: FetchId, answer: Answer, (near, permit): Up
     driver.feed(Input::Origin(OriginInput::End(id, Ok(()))));
     drop(connection);
     if let (Ok(near), Ok(far)) = tokio::join!(near, far) {
-        join_upgraded(driver, near, far, &permit).await;
+        join_upgraded(driver, near, far, &held).await;
     }
 }

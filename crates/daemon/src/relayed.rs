@@ -5,6 +5,7 @@ use host::splice::Passed;
 use node::Crossed;
 use node::account::ClassBytes;
 use std::cell::Cell;
+use std::rc::Rc;
 
 /// The name of what is relayed among the content classes.
 pub const CLASS: &str = "relayed";
@@ -13,7 +14,7 @@ pub const CLASS: &str = "relayed";
 #[derive(Debug, Default)]
 pub struct Relayed {
     /// From clients to servers, and back.
-    pub passed: Passed,
+    pub passed: Rc<Passed>,
     /// How the latter crossed the uplink, as far as the far end sent it.
     crossed: Cell<Crossed>,
 }

@@ -32,7 +32,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// All settings.
-const KEYS: [Key<Config>; 47] = [
+const KEYS: [Key<Config>; 52] = [
     fixed!("listen", listen),
     live!("allow", allow),
     fixed!("name", name),
@@ -69,6 +69,11 @@ const KEYS: [Key<Config>; 47] = [
     live!("[metrics] listen", metrics),
     live!("[ledger] hosts", ledger.hosts),
     live!("[log] level", log),
+    live!("[log] requests", requests.file),
+    live!("[log] format", requests.format),
+    live!("[log] clients", requests.clients),
+    live!("[log] size", requests.size_bytes),
+    live!("[log] keep", requests.keep),
     fixed!("[experiment] paper", experiment.paper),
     fixed!("[experiment] units", experiment.units),
     fixed!("[experiment] streams", experiment.overhear.joins_streams),
@@ -199,6 +204,7 @@ impl Reload {
         self.driver.allow_mirrored(self.held.mirror.allow.clone().into());
         self.log.set(self.held.log);
         self.driver.watch_engine();
+        self.driver.requests().hold(&self.held.requests);
     }
 
     /// Has the helper read the configuration, and set the rules that follow from it. Clients are served meanwhile.

@@ -193,8 +193,17 @@ fn places(config: &Config, given: &Given) -> Places {
     if let Place::Dir(dir) = &config.store.place {
         places.write.push(dir.clone());
     }
+    places.write.extend(log_dirs(config));
     places.sockets.extend(config.control.parent().map(Path::to_owned));
     places
+}
+
+/// Where the log of requests may be: its directory now, and the service's (systemd.exec(5), `LogsDirectory=`), where a
+/// reload may put it.
+fn log_dirs(config: &Config) -> Vec<PathBuf> {
+    let named = std::env::var_os("LOGS_DIRECTORY").unwrap_or_default();
+    let of_service = std::env::split_paths(&named).filter(|it| it.is_absolute());
+    config.requests.dir().map(Path::to_owned).into_iter().chain(of_service).collect()
 }
 
 /// What is read by every process of ours, and one more file.
@@ -243,6 +252,13 @@ mod tests {
         assert!(!places.read.contains(&"/".into()));
         let memory = load_text("[store]\npath = \"memory\"").expect("a right file");
         assert!(super::places(&memory, &given).write.is_empty());
+    }
+
+    #[test]
+    fn the_daemon_writes_to_the_directory_of_the_log_of_requests_too() {
+        let text = "[store]\npath = \"memory\"\n[log]\nrequests = \"/var/log/x/requests.log\"";
+        let places = places(&load_text(text).expect("a right file"), &Given::default());
+        assert_eq!(places.write, [Path::new("/var/log/x")]);
     }
 
     #[test]

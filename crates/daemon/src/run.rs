@@ -27,6 +27,7 @@ use crate::mesh;
 use crate::observe::Observer;
 use crate::overhear::CaptureState;
 use crate::reload::Reload;
+use crate::request_log;
 use crate::rights;
 use crate::selftest;
 use crate::service::ServiceManager;
@@ -90,10 +91,10 @@ pub fn run(config: Config, given: (Given, Log), helper: Helper) -> Result<(), Dr
 }
 
 async fn drive(config: Config, given: (Given, Log), helper: Helper) -> Result<(), DriveError> {
-    let mut stop = Stop::new()?;
-    let hangup = signal(SignalKind::hangup())?;
+    let (mut stop, hangup) = (Stop::new()?, signal(SignalKind::hangup())?);
     let control = control::ControlSocket::open(&config.control)?;
     let mut listeners = open_listeners(&config, &helper)?;
+    let log_file = request_log::prepare(&config.requests);
     let in_force = rights::confine(&config, &given.0);
     let (answers, answered) = mpsc::unbounded_channel();
     let (disk, index) = open_store(&config, &answers)?;
@@ -115,7 +116,7 @@ async fn drive(config: Config, given: (Given, Log), helper: Helper) -> Result<()
     if let Some((pair, results)) = pair.zip(results) {
         spawn_local(pair.run(driver.clone(), results));
     }
-    driver.set_clock();
+    driver.requests().begin(&config, log_file);
     spawn_loops(&driver, answered);
     let keeper = Keeper::open(&config, driver.clone(), BUILT);
     spawn_local(Rc::clone(&keeper).run());
@@ -137,8 +138,7 @@ async fn drive(config: Config, given: (Given, Log), helper: Helper) -> Result<()
     accepting.extend(mesh::accept_peers(&config, &driver));
     accepting.extend(mesh::receive(receivers.unwrap_or_default(), &driver));
     spawn_local(selftest::run(Rc::clone(&observer)));
-    let addresses = &observer.addresses;
-    let mirrors = config.mirror.listen.as_slice();
+    let (addresses, mirrors) = (&observer.addresses, &config.mirror.listen);
     tracing::info!(version = env!("CARGO_PKG_VERSION"), ?addresses, ?mirrors, "ready");
 
     let manager = ServiceManager::begin();
@@ -160,6 +160,7 @@ async fn drive(config: Config, given: (Given, Log), helper: Helper) -> Result<()
     // Before the rules go, and with them their counters.
     keeper.keep().await;
     reload.transparent.end().await;
+    driver.requests().finish();
     driver.with_disk(Disk::finish);
     tracing::info!("stopped");
     Ok(())
@@ -219,6 +220,7 @@ fn access(config: &Config) -> node::Access {
 /// Starts the tasks that feed the engine besides clients, origins and peers: the store's answers,
 /// its timer and the date.
 fn spawn_loops(driver: &Driver, mut answered: UnboundedReceiver<StoreInput>) {
+    driver.set_clock();
     let disk = driver.clone();
     spawn_local(async move {
         while let Some(answer) = answered.recv().await {

@@ -95,11 +95,30 @@ pub struct Status {
     /// What the daemon's own checks found last, by check; empty before the first.
     #[serde(default)]
     pub selftest: BTreeMap<String, SelfTest>,
+    /// The log of requests; `null` if it is off.
+    #[serde(default)]
+    pub request_log: Option<RequestLog>,
     /// The engine's counters and gauges.
     pub report: Report,
 }
 
 wire::counters! {
+    /// The log of requests.
+    pub struct RequestLog, "request_log_" {
+        Requests () {
+            /// Lines written to the log of requests.
+            lines: Counter, Requests;
+            /// Lines that are missing in the log of requests: its disk was full, too slow, or not there.
+            dropped_lines: Counter, Requests;
+        }
+        + {
+            /// The file.
+            pub file: PathBuf,
+            /// Why nothing can be written.
+            pub error: Option<String>,
+        }
+    }
+
     /// The process, as the kernel sees it.
     #[derive(Copy)]
     pub struct Process, "" {

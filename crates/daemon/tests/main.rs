@@ -26,6 +26,7 @@ mod peers;
 mod put;
 mod registries;
 mod reload;
+mod request_log;
 mod rights;
 mod routes;
 mod searching;

@@ -64,6 +64,9 @@ fn the_packages_configuration_is_right() {
         "ports = [80]",
         "gateway = \"10.77.0.8\"",
         "listen = \"127.0.0.1:9128\"",
+        "requests = \"/var/log/hearsay/requests.log\"",
+        "clients = \"hash\"",
+        "keep = 1",
     ] {
         assert!(file.lines().any(|it| it == line), "{line}: {file}");
     }

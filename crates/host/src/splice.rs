@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use hyper::upgrade::Upgraded;
@@ -52,17 +53,26 @@ pub struct Passed {
     pub there: Cell<u64>,
     /// From far to near.
     pub back: Cell<u64>,
+    /// A sum that these bytes are part of.
+    all: Option<Rc<Self>>,
 }
 
 impl Passed {
+    /// None yet; those that come count in `all` too.
+    pub fn part_of(all: &Rc<Self>) -> Self {
+        Self { all: Some(Rc::clone(all)), ..Self::default() }
+    }
+
     /// So many bytes more have passed from near to far.
     pub fn go_there(&self, bytes: u64) {
         self.there.set(self.there.get() + bytes);
+        self.all.iter().for_each(|all| all.go_there(bytes));
     }
 
     /// So many bytes more have passed from far to near.
     pub fn come_back(&self, bytes: u64) {
         self.back.set(self.back.get() + bytes);
+        self.all.iter().for_each(|all| all.come_back(bytes));
     }
 
     /// Both together.
@@ -98,15 +108,17 @@ async fn copy<A: Side, B: Side>(
     (to_far, to_near): First<'_>,
     passed: &Passed,
 ) -> io::Result<()> {
-    let (mut near, mut far) = (Counted(near, &passed.back), Counted(far, &passed.there));
+    let back = |bytes| passed.come_back(bytes);
+    let there = |bytes| passed.go_there(bytes);
+    let (mut near, mut far) = (Counted(near, &back), Counted(far, &there));
     far.write_all(to_far).await?;
     near.write_all(to_near).await?;
     copy_bidirectional_with_sizes(&mut near, &mut far, BUFFER_BYTES, BUFFER_BYTES).await?;
     Ok(())
 }
 
-/// A side, and where the bytes are counted that it is given.
-struct Counted<'a, S>(&'a mut S, &'a Cell<u64>);
+/// A side, and what counts the bytes that it is given.
+struct Counted<'a, S>(&'a mut S, &'a dyn Fn(u64));
 
 impl<S: Side> AsyncRead for Counted<'_, S> {
     fn poll_read(
@@ -127,7 +139,7 @@ impl<S: Side> AsyncWrite for Counted<'_, S> {
         let Self(side, count) = self.get_mut();
         let written = Pin::new(&mut **side).poll_write(cx, bytes);
         if let Poll::Ready(Ok(bytes)) = written {
-            count.set(count.get() + bytes as u64);
+            count(bytes as u64);
         }
         written
     }

@@ -4,12 +4,13 @@ use crate::{files, none, read, root, shown, sources};
 
 /// Where the figures of each struct are in the JSON of the status or of a peer: the path before the field.
 /// `None`: they are made for the metrics.
-const PATHS: [(&str, &str, Option<&str>); 21] = [
+const PATHS: [(&str, &str, Option<&str>); 22] = [
     ("crates/daemon/src/metrics.rs", "Standing", None),
     ("crates/daemon/src/metrics.rs", "Build", None),
     ("crates/daemon/src/status/far.rs", "FarCounts", Some(".counts")),
     ("crates/daemon/src/status/far.rs", "GatewayCounts", Some(".gateways[]")),
     ("crates/daemon/src/status.rs", "Process", Some("")),
+    ("crates/daemon/src/status.rs", "RequestLog", Some(".request_log")),
     ("crates/daemon/src/status/mesh.rs", "PeerLine", Some(".[]")),
     ("crates/daemon/src/status/selftest.rs", "SelfTest", Some(".selftest.CHECK")),
     ("crates/host/src/capture/counters.rs", "Counts", Some(".overhear")),

@@ -152,7 +152,8 @@ check_store() {
 known='main.enabled main.allow main.listen main.name main.memory main.drain store.path store.size store.policy
 store.object_max store.on_flash access.out access.private access.ports intercept.interfaces intercept.ports
 intercept.port intercept.http mirror.listen mirror.allow mesh.interfaces mesh.babeld mesh.gateway mesh.scheme mesh.key_file
-mesh.gateways mesh.port mesh.direct uplink.far uplink.far_key metrics.listen'
+mesh.gateways mesh.port mesh.direct uplink.far uplink.far_key metrics.listen
+log.requests log.format log.clients log.size log.keep'
 
 # The names come from `uci show`, as it prints them: hearsay.store.path='…'.
 check_names() {
@@ -208,6 +209,12 @@ native_file() {
     text uplink far_key
     line '[metrics]'
     text metrics listen
+    line '[log]'
+    text log requests
+    text log format
+    text log clients
+    text log size
+    number log keep 99
     [ "$wrong" = 0 ] || return 1
     (umask 077 && printf '%s' "$toml" >"$1.new")
     # The daemon's own rules: sizes, addresses, what fits together.

@@ -1,15 +1,14 @@
 //! Clients' connections that are joined with an origin's, byte for byte: protocols other than HTTP,
 //! tunnels, upgrades, and responses that cannot be parsed.
 
-use crate::connections::Permit;
-use crate::driver::{Driver, Outbox, Past, wake};
+use crate::driver::{Driver, Held, Outbox, Past, wake};
 use crate::uplink::Carried;
 use bytes::Bytes;
 use host::client::Client;
 use host::origin::head_bytes;
 use host::parting::abort;
 use host::screened::Screened;
-use host::splice::{First, Side, splice};
+use host::splice::{First, Passed, Side, splice};
 use host::traffic::Metered;
 use http::{HeaderMap, StatusCode};
 use hyper::upgrade::Upgraded;
@@ -53,10 +52,11 @@ pub async fn relay(
 
 /// Dials an origin whose response cannot be parsed, so that its client can read it directly.
 /// Dropped with the client's connection, which waits for it.
-pub async fn dial_past(driver: &Driver, fetch: &Fetch) -> Result<Past, FetchError> {
+pub async fn dial_past(driver: &Driver, fetch: &Fetch, held: Held) -> Result<Past, FetchError> {
     let dialler = driver.pool().dialler();
     let origin = dialler.dial(&fetch.dial, fetch.client, fetch.caller).await?;
-    Ok(Past { origin, first: head_bytes(fetch) })
+    held.line.iter().for_each(|line| line.relayed());
+    Ok(Past { origin, first: head_bytes(fetch), held })
 }
 
 /// Dials for a `CONNECT` while its client waits, answers it, and joins the two connections.
@@ -67,7 +67,7 @@ pub async fn tunnel(
     client: IpAddr,
     caller: Caller,
 ) {
-    let Some((mut upgrade, permit)) = outbox.borrow_mut().upgrade.take() else { return };
+    let Some((mut upgrade, held)) = outbox.borrow_mut().upgrade.take() else { return };
     let dialled = tokio::select! {
         dialled = driver.pool().dialler().dial(&dial, client, caller) => dialled,
         // Before the response, the upgrade can only resolve because the client's connection ended.
@@ -80,20 +80,20 @@ pub async fn tunnel(
     let head = Head { status: StatusCode::OK, headers: HeaderMap::new(), length: Some(0) };
     answer(&outbox, (head, Bytes::new()));
     if let Ok(Ok((mut near, first))) = upgrade.await.map(Screened::<Client>::upgraded) {
-        join(&driver, &mut near, &mut origin, (&first, &[]), &permit).await;
+        join(&driver, &mut near, &mut origin, (&first, &[]), &held).await;
     }
 }
 
 /// Joins a client and an origin that have both switched protocols.
-pub async fn join_upgraded(driver: &Driver, near: Upgraded, far: Upgraded, permit: &Permit) {
+pub async fn join_upgraded(driver: &Driver, near: Upgraded, far: Upgraded, held: &Held) {
     let Ok((mut near, to_far)) = Screened::<Client>::upgraded(near) else { return };
     match Screened::<Metered>::upgraded(far) {
         Ok((mut far, to_near)) => {
-            join(driver, &mut near, &mut far, (&to_far, &to_near), permit).await;
+            join(driver, &mut near, &mut far, (&to_far, &to_near), held).await;
         }
         // By TLS.
         Err(far) => {
-            join(driver, &mut near, &mut TokioIo::new(far), (&to_far, &[]), permit).await;
+            join(driver, &mut near, &mut TokioIo::new(far), (&to_far, &[]), held).await;
         }
     }
 }
@@ -107,17 +107,22 @@ fn answer(outbox: &RefCell<Outbox>, (head, text): (Head, Bytes)) {
 }
 
 /// Sends what was read before, then copies bytes both ways, until both connections have ended or
-/// the permit is closed to make room.
+/// the permit is closed to make room. Then the request's line is whole, if there is one.
 pub async fn join(
     driver: &Driver,
     near: &mut impl Side,
     far: &mut impl Side,
     first: First<'_>,
-    permit: &Permit,
+    held: &Held,
 ) {
-    permit.tunnel();
+    held.permit.tunnel();
+    let passed = Passed::part_of(&driver.relayed().passed);
     tokio::select! {
-        _ = splice(near, far, first, &driver.relayed().passed) => {}
-        () = permit.closed() => {}
+        _ = splice(near, far, first, &passed) => {}
+        () = held.permit.closed() => {}
+    }
+    if let Some(line) = &held.line {
+        line.gave(passed.back.get());
+        line.finish();
     }
 }

@@ -1,8 +1,9 @@
 //! A response's content as hyper reads it, and its place in the connection's pipeline.
 
 use crate::connections::Permit;
-use crate::driver::{Driver, End, Outbox};
+use crate::driver::{Driver, End, Held, Outbox};
 use crate::mirror::{Rewriting, Unreadable};
+use crate::request_log::Line;
 use bytes::Bytes;
 use host::screened::Signs;
 use http::{HeaderMap, StatusCode};
@@ -22,12 +23,24 @@ pub struct Pipelined {
     signs: Arc<Signs>,
     permit: Rc<Permit>,
     window: Option<u64>,
+    /// The request's line, if requests are logged.
+    line: Option<Rc<Line>>,
 }
 
 impl Pipelined {
-    pub fn begin(signs: &Arc<Signs>, permit: &Rc<Permit>) -> Self {
+    pub fn begin(signs: &Arc<Signs>, permit: &Rc<Permit>, line: Option<Rc<Line>>) -> Self {
         signs.busy.store(true, Ordering::Relaxed);
-        Self { signs: Arc::clone(signs), permit: Rc::clone(permit), window: permit.begin() }
+        Self { signs: Arc::clone(signs), permit: Rc::clone(permit), window: permit.begin(), line }
+    }
+
+    /// What a connection holds that leaves HTTP by this request.
+    pub fn held(&self) -> Held {
+        Held { permit: Rc::clone(&self.permit), line: self.line.clone() }
+    }
+
+    /// The request's line, if requests are logged.
+    pub fn line(&self) -> Option<&Line> {
+        self.line.as_deref()
     }
 
     /// The signs of the request's connection.
@@ -60,7 +73,7 @@ pub struct ResponseBody {
     /// The flow-control window, and how much of it was used.
     pub window: ClientWindow,
     /// Held until the response has ended.
-    pub _pipelined: Pipelined,
+    pub pipelined: Pipelined,
 }
 
 /// The response cannot be completed. hyper then closes the connection, which tells the client.
@@ -90,6 +103,45 @@ impl ResponseBody {
         self.rewriting.as_ref().is_none_or(|it| it.is_finished())
     }
 
+    fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        loop {
+            if let Some(rewriting) = &mut self.rewriting
+                && let Some(bytes) = rewriting.step().map_err(|Unreadable| Broken)?
+            {
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            let (bytes, end) = {
+                let mut outbox = self.outbox.borrow_mut();
+                (outbox.queue.pop_front(), outbox.end)
+            };
+            if let Some(bytes) = bytes {
+                self.window.took(bytes.len() as u64);
+                self.left = self.left.map(|left| left.saturating_sub(bytes.len() as u64));
+                self.settle(false);
+                let Some(rewriting) = &mut self.rewriting else {
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                };
+                rewriting.arrive(bytes);
+                continue;
+            }
+            match end {
+                Some(End::Complete) if !self.is_rewritten() => {
+                    let rest = self.rewriting.as_mut().map_or(Ok(None), |it| it.finish());
+                    if let Some(bytes) = rest.map_err(|Unreadable| Broken)? {
+                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                    }
+                }
+                Some(End::Complete) => return Poll::Ready(None),
+                Some(End::Broken) => return Poll::Ready(Some(Err(Broken))),
+                None if self.settle(true) => {}
+                None => {
+                    self.outbox.borrow_mut().waker = Some(cx.waker().clone());
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
     /// Grants the engine credit for the bytes that were sent; returns whether any was due.
     fn settle(&mut self, nothing_waits: bool) -> bool {
         let credit = self.window.give_back(nothing_waits);
@@ -114,42 +166,11 @@ impl Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let this = self.get_mut();
-        loop {
-            if let Some(rewriting) = &mut this.rewriting
-                && let Some(bytes) = rewriting.step().map_err(|Unreadable| Broken)?
-            {
-                return Poll::Ready(Some(Ok(Frame::data(bytes))));
-            }
-            let (bytes, end) = {
-                let mut outbox = this.outbox.borrow_mut();
-                (outbox.queue.pop_front(), outbox.end)
-            };
-            if let Some(bytes) = bytes {
-                this.window.took(bytes.len() as u64);
-                this.left = this.left.map(|left| left.saturating_sub(bytes.len() as u64));
-                this.settle(false);
-                let Some(rewriting) = &mut this.rewriting else {
-                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
-                };
-                rewriting.arrive(bytes);
-                continue;
-            }
-            match end {
-                Some(End::Complete) if !this.is_rewritten() => {
-                    let rest = this.rewriting.as_mut().map_or(Ok(None), |it| it.finish());
-                    if let Some(bytes) = rest.map_err(|Unreadable| Broken)? {
-                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
-                    }
-                }
-                Some(End::Complete) => return Poll::Ready(None),
-                Some(End::Broken) => return Poll::Ready(Some(Err(Broken))),
-                None if this.settle(true) => {}
-                None => {
-                    this.outbox.borrow_mut().waker = Some(cx.waker().clone());
-                    return Poll::Pending;
-                }
-            }
+        let polled = this.poll_next(cx);
+        if let (Some(line), Poll::Ready(Some(Ok(frame)))) = (this.pipelined.line(), &polled) {
+            line.gave(frame.data_ref().map_or(0, |bytes| bytes.len() as u64));
         }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
@@ -164,6 +185,12 @@ impl Body for ResponseBody {
 
 impl Drop for ResponseBody {
     fn drop(&mut self) {
+        // hyper does not ask for the end if it knows the length.
+        if let Some(line) = self.pipelined.line()
+            && (self.left == Some(0) || self.is_end_stream())
+        {
+            line.finish();
+        }
         self.driver.close(self.id);
     }
 }

@@ -43,6 +43,9 @@ impl fmt::Display for Config {
         if let Some(metrics) = self.metrics {
             writeln!(f, "metrics    {metrics}")?;
         }
+        if let Some(file) = &self.requests.file {
+            writeln!(f, "requests   logged to {}", file.display())?;
+        }
         if self.experiment != Experiment::default() {
             writeln!(f, "experiment {}", self.experiment)?;
         }

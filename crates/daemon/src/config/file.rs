@@ -124,6 +124,11 @@ pub struct Ledger {
 #[serde(default)]
 pub struct Log {
     pub level: Option<Spanned<String>>,
+    pub requests: Option<Spanned<String>>,
+    pub format: Option<Spanned<String>>,
+    pub clients: Option<Spanned<String>>,
+    pub size: Option<Spanned<Size>>,
+    pub keep: Option<Spanned<u32>>,
 }
 
 /// Table `[experiment]`.
@@ -200,7 +205,7 @@ pub const KEYS: [(&str, &[&str]); 12] = [
     ("uplink", &["far", "far-key"]),
     ("metrics", &["listen"]),
     ("ledger", &["hosts"]),
-    ("log", &["level"]),
+    ("log", &["level", "requests", "format", "clients", "size", "keep"]),
     ("experiment", &EXPERIMENT),
 ];
 

@@ -60,6 +60,9 @@ impl Config {
         without(is_deaf, "overhear", &["interface", "memory"], "[overhear] `mode` is \"off\"");
         let is_closed = self.mirror.listen.is_empty();
         without(is_closed, "mirror", &["allow"], "[mirror] has no `listen`: there is no mirror");
+        let log = ["format", "clients", "size", "keep"];
+        let is_off = self.requests.file.is_none();
+        without(is_off, "log", &log, "[log] has no `requests`: requests are not logged");
         self.check_interfaces(around, &mut wrong);
         self.check_disk(around, &mut wrong);
         wrong

@@ -1,7 +1,7 @@
 //! The status as a page for people: first what was saved, then why some responses were not stored, then
 //! the daemon's state.
 
-use super::{Clients, Mesh, Overhear, Rights, SelfTest, Status, StoreKind, whence};
+use super::{Clients, Mesh, Overhear, RequestLog, Rights, SelfTest, Status, StoreKind, whence};
 use crate::ledger::{Saved, Summary, total};
 use crate::term::{self, Style};
 use node::account::ClassBytes;
@@ -41,6 +41,9 @@ impl Status {
         }
         page.clients(&self.clients);
         page.row("listening", &self.listening());
+        if let Some(log) = &self.request_log {
+            page.request_log(log);
+        }
         page.intercept(self);
         page.route(self);
         if let Some(mesh) = &self.mesh {
@@ -246,6 +249,17 @@ impl Page {
         for name in &it.interfaces_missing {
             self.alarm(&format!("there is no interface {name}: nothing is intercepted from it"));
         }
+    }
+
+    /// The log of requests: it tells about people, so that it is on is to be seen.
+    fn request_log(&mut self, log: &RequestLog) {
+        let mut items = vec![format!("of requests, in {}", log.file.display())];
+        items.push(format!("{} lines", term::count(log.lines)));
+        if log.dropped_lines > 0 {
+            items.push(format!("{} dropped", term::count(log.dropped_lines)));
+        }
+        self.row("log", &items);
+        self.standing(log.error.is_none(), log.error.as_ref());
     }
 
     /// Says that a feature does not work and why, or adds its note.
@@ -561,6 +575,22 @@ overhear     mon0 (radiotap), 16 MiB captured, 7 segments dropped
         let failed = Overhear::failed("mon0".into(), 1, "mon0 is down".into());
         let page = Status { overhear: Some(failed), ..busy() }.page(PLAIN);
         assert!(page.contains("does not work: mon0 is down\n"), "{page}");
+    }
+
+    #[test]
+    fn the_log_of_requests_is_said_with_what_it_lacks() {
+        let file = "/var/log/hearsay/requests.log".into();
+        let mut log = RequestLog { file, lines: 1200, ..RequestLog::default() };
+        let page =
+            |log: &RequestLog| Status { request_log: Some(log.clone()), ..busy() }.page(PLAIN);
+        let line = "log          of requests, in /var/log/hearsay/requests.log, 1 200 lines";
+        let well = page(&log);
+        assert!(well.contains(&format!("{line}\n")) && !well.contains("does not work"), "{well}");
+        (log.dropped_lines, log.error) = (7, Some("No space left on device".into()));
+        let ill = page(&log);
+        assert!(ill.contains("7 dropped\n"), "{ill}");
+        assert!(ill.contains("does not work: No space left on device\n"), "{ill}");
+        assert!(!busy().page(PLAIN).contains("of requests, in"));
     }
 
     #[test]
