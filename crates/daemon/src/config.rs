@@ -7,10 +7,8 @@
 //! [`Config::load`], then `packaging/hearsay.toml`, which shows every key.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::level::Level;
@@ -31,6 +29,7 @@ mod machine;
 mod mesh;
 mod mirror;
 mod overhear;
+mod place;
 mod problem;
 mod published;
 mod requests;
@@ -48,6 +47,7 @@ pub use machine::{CONTROL_OF_ROOT, Machine};
 pub use mesh::Mesh;
 pub use mirror::Mirror;
 pub use overhear::Overhear;
+pub use place::Place;
 pub use problem::ConfigError;
 pub use requests::{Format, Naming, Requests};
 pub use size::Size;
@@ -134,15 +134,6 @@ pub struct Store {
     /// Objects larger than this, in bytes, are not stored if no content class says how long they are kept; `None`: of any
     /// size.
     pub object_bytes_max: Option<u64>,
-}
-
-/// Where units are stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// In memory, until the daemon ends.
-    Memory,
-    /// In this directory.
-    Dir(PathBuf),
 }
 
 /// The ledger's settings.
@@ -342,24 +333,6 @@ impl Config {
             let text =
                 format!("{of} would be {wanted}, and this machine has {there}MiB: take less");
             wrong.add(key, text);
-        }
-    }
-}
-
-impl FromStr for Place {
-    type Err = std::io::Error;
-
-    /// Parses `memory` or a directory; a relative one is below the working directory.
-    fn from_str(text: &str) -> Result<Self, std::io::Error> {
-        if text == "memory" { Ok(Self::Memory) } else { std::path::absolute(text).map(Self::Dir) }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Memory => f.write_str("memory"),
-            Self::Dir(path) => path.display().fmt(f),
         }
     }
 }
