@@ -18,6 +18,7 @@ use crate::control::{ManifestPage, ObjectLine};
 use crate::exit::Failure;
 use crate::ledger::LedgerPage;
 use crate::publish::{PublishedLine, PutLine};
+use crate::purge::PurgeLine;
 use crate::query;
 use crate::status::{FarStatus, PeerLine, Status};
 
@@ -72,6 +73,12 @@ pub async fn published(paths: &[PathBuf]) -> Result<Vec<PublishedLine>, Failure>
     ask(paths, "/published").await?.ok_or_else(|| strange("it has no /published"))
 }
 
+/// Removes the stored objects that a query chooses.
+pub async fn purge(paths: &[PathBuf], query: &str) -> Result<PurgeLine, Failure> {
+    let request = Request::delete(format!("/cache?{query}")).body(Empty::<Bytes>::new());
+    change(paths, request.map_err(Failure::failed)?).await
+}
+
 /// Withdraws a published object.
 pub async fn withdraw(paths: &[PathBuf], name: &Oid) -> Result<PutLine, Failure> {
     let request = Request::delete(format!("/put?name={name}")).body(Empty::<Bytes>::new());
@@ -89,8 +96,9 @@ where
 }
 
 /// Sends a request that changes something, and waits for its answer without a time limit.
-async fn change<B>(paths: &[PathBuf], request: Request<B>) -> Result<PutLine, Failure>
+async fn change<T, B>(paths: &[PathBuf], request: Request<B>) -> Result<T, Failure>
 where
+    T: DeserializeOwned,
     B: Body<Data = Bytes> + Unpin + 'static,
     B::Error: Into<AnyError>,
 {

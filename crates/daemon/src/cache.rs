@@ -1,17 +1,47 @@
-//! `hearsay cache`: lists the stored objects.
+//! `hearsay cache`: lists the stored objects, and removes some.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::ask;
+use crate::cli::{Cache, CacheAction, Remove};
 use crate::control::ObjectLine;
 use crate::exit::Failure;
 use crate::out;
+use crate::purge::PurgeLine;
+use crate::query;
 use crate::term::{self, Style};
 
+/// Lists, or does what was asked for instead.
+pub async fn run(args: &Cache, paths: &[PathBuf]) -> Result<(), Failure> {
+    match &args.action {
+        None => show(paths, args.limit, args.json).await,
+        Some(CacheAction::Rm(what)) => remove(paths, what).await,
+    }
+}
+
+/// Has the daemon remove objects, and says how much that was.
+async fn remove(paths: &[PathBuf], what: &Remove) -> Result<(), Failure> {
+    let older = what.older.map(|span| span.0.as_secs().to_string());
+    let chosen =
+        [("url", &what.url), ("host", &what.host), ("class", &what.class), ("older", &older)];
+    let chosen = chosen.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let mut query: Vec<_> =
+        chosen.map(|(name, value)| format!("{name}={}", query::encode(value))).collect();
+    query.extend(what.dry_run.then(|| "dry-run=1".to_owned()));
+    let line = ask::purge(paths, &query.join("&")).await?;
+    if what.json { out::json(&line) } else { out::print(removed(line)) }
+}
+
+fn removed(line: PurgeLine) -> String {
+    let verb = if line.dry_run { "would remove" } else { "removed" };
+    let noun = if line.objects == 1 { "object" } else { "objects" };
+    format!("{verb} {} {noun}, {}\n", term::count(line.objects), term::bytes(line.bytes))
+}
+
 /// Asks the daemon and prints the list.
-pub async fn show(paths: &[PathBuf], limit: usize, json: bool) -> Result<(), Failure> {
+async fn show(paths: &[PathBuf], limit: usize, json: bool) -> Result<(), Failure> {
     let objects = ask::objects(paths, limit).await?;
     if json { out::json(&objects) } else { out::print(page(&objects, limit, style())) }
 }
@@ -51,6 +81,13 @@ fn freshness(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_removed_is_a_sentence() {
+        let line = |objects, dry_run| removed(PurgeLine { objects, bytes: 3 << 20, dry_run });
+        assert_eq!(line(1200, false), "removed 1 200 objects, 3.0 MiB\n");
+        assert_eq!(line(1, true), "would remove 1 object, 3.0 MiB\n");
+    }
 
     #[test]
     fn objects_are_lines_and_keep_to_the_width() {

@@ -54,15 +54,8 @@ pub enum Command {
     Far(Box<Far>),
     /// Show what was given, saved and forwarded, by class and source, in all time or of late
     Ledger(ShowLedger),
-    /// List what the running daemon has stored
-    Cache {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// List at most this many objects
-        #[arg(long, value_name = "N", default_value_t = 50)]
-        limit: usize,
-    },
+    /// List what the running daemon has stored, or remove some of it
+    Cache(Cache),
     /// Download a file through the running daemon and verify it; a second run resumes a download
     /// that was interrupted
     Get(Get),
@@ -256,6 +249,52 @@ pub enum FarAction {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// `hearsay cache`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Cache {
+    /// What to do instead of listing
+    #[command(subcommand)]
+    pub action: Option<CacheAction>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// List at most this many objects
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub limit: usize,
+}
+
+/// `hearsay cache …`.
+#[derive(Debug, Subcommand)]
+pub enum CacheAction {
+    /// Remove stored objects from this router, so that the next request for one asks its origin
+    Rm(Remove),
+}
+
+/// `hearsay cache rm`: those that all options choose.
+#[derive(Debug, Args)]
+#[group(id = "chosen", args = ["url", "host", "class", "older"], required = true, multiple = true)]
+pub struct Remove {
+    /// What is stored for this URL
+    #[arg(conflicts_with_all = ["host", "class", "older"])]
+    pub url: Option<String>,
+    /// What is stored of this host, such as deb.debian.org, or *.ubuntu.com for all names below it
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+    /// What is of this content class, such as apt; `other`: of none
+    #[arg(long, value_name = "CLASS")]
+    pub class: Option<String>,
+    /// What was fetched or confirmed at least so long ago, like 12h or 30d
+    #[arg(long, value_name = "AGE")]
+    pub older: Option<Span>,
+    /// Only say how much that is
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `hearsay get`.

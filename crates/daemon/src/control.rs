@@ -7,6 +7,7 @@
 //! | `GET /metrics` | both as Prometheus' text |
 //! | `GET /ledger?since=SECONDS` | `LedgerPage` as JSON; without `since`, of all time |
 //! | `GET /cache?limit=N` | a JSON list of [`ObjectLine`] |
+//! | `DELETE /cache?url=U`, or `host=H&class=C&older=SECONDS`, with `dry-run=1` if it is only counted | `PurgeLine` as JSON |
 //! | `GET /manifest?url=U&page=P` | [`ManifestPage`] as JSON, or 404 |
 //! | `GET /published` | a JSON list of `PublishedLine` |
 //! | `POST /put`, with the file | `PutLine` as JSON, once the file is durable |
@@ -14,8 +15,9 @@
 //!
 //! *Who calls it:* `run.rs`, with the [`Observed`] of `observe.rs`; `far.rs` with answers of its own (`far/observe.rs`). The client's side is `ask.rs`. A TCP
 //! port can serve the metrics too, but nothing else. *What it never does:* change anything, except by
-//! publishing and withdrawing files. *Limits:* [`CONNECTIONS_MAX`] connections at once, with one request
-//! each. A connection is cut after [`CONNECTION_SECONDS_MAX`], unless it uploads a file.
+//! publishing and withdrawing files, and by removing what is stored. *Limits:* [`CONNECTIONS_MAX`]
+//! connections at once, with one request each. A connection is cut after [`CONNECTION_SECONDS_MAX`],
+//! unless it uploads a file or removes objects.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
@@ -42,13 +44,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::ledger::LedgerPage;
 use crate::metrics;
 use crate::publish::{self, Publishes};
+use crate::purge::{Filter, Purges};
 use crate::query;
 use crate::status::{PeerLine, Status};
 
 /// Connections served at once; more wait in the kernel's queue.
 pub const CONNECTIONS_MAX: usize = 16;
 
-/// A connection is cut after this many seconds, unless it uploads a file.
+/// A connection is cut after this many seconds, unless it uploads a file or removes objects.
 pub const CONNECTION_SECONDS_MAX: u64 = 30;
 
 /// How many objects are listed if the request gives no limit.
@@ -258,9 +261,9 @@ where
     O: Answers + 'static,
 {
     tokio::task::spawn_local(async move {
-        let puts = Cell::new(false);
+        let changes = Cell::new(false);
         let service = service_fn(|request: Request<Incoming>| {
-            puts.set(request.method() == Method::POST);
+            changes.set(request.method() != Method::GET);
             let observed = Rc::clone(&observed);
             async move { Ok::<_, std::convert::Infallible>(observed.answer(scope, request).await) }
         });
@@ -270,8 +273,8 @@ where
             .serve_connection(TokioIo::new(stream), service);
         let limit = Duration::from_secs(CONNECTION_SECONDS_MAX);
         tokio::pin!(connection);
-        // Errors are ignored: the client has gone, or is too slow. An upload may take any time.
-        while tokio::time::timeout(limit, &mut connection).await.is_err() && puts.get() {}
+        // Errors are ignored: the client has gone, or is too slow. An upload may take any time, and so may a removal.
+        while tokio::time::timeout(limit, &mut connection).await.is_err() && changes.get() {}
         drop(place);
     });
 }
@@ -282,13 +285,13 @@ pub trait Answers {
     async fn answer(&self, scope: Scope, request: Request<Incoming>) -> Response<Full<Bytes>>;
 }
 
-impl<O: Observed + Publishes> Answers for O {
+impl<O: Observed + Publishes + Purges> Answers for O {
     async fn answer(&self, scope: Scope, request: Request<Incoming>) -> Response<Full<Bytes>> {
         answer(self, scope, request).await
     }
 }
 
-async fn answer<O: Observed + Publishes>(
+async fn answer<O: Observed + Publishes + Purges>(
     observed: &O,
     scope: Scope,
     request: Request<Incoming>,
@@ -301,10 +304,13 @@ async fn answer<O: Observed + Publishes>(
             _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "only POST and DELETE"),
         };
     }
+    let query = request.uri().query().unwrap_or("");
+    if (request.method(), request.uri().path(), scope) == (&Method::DELETE, "/cache", Scope::All) {
+        return purge(observed, query).await;
+    }
     if request.method() != Method::GET {
         return refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET");
     }
-    let query = request.uri().query().unwrap_or("");
     match (request.uri().path(), scope) {
         ("/metrics", _) => {
             let text = metrics::render(&observed.status(), &observed.peers());
@@ -320,6 +326,17 @@ async fn answer<O: Observed + Publishes>(
         ("/published", Scope::All) => publish::list(observed),
         ("/manifest", Scope::All) => manifest(observed, query).await,
         _ => refuse(StatusCode::NOT_FOUND, "no such page"),
+    }
+}
+
+async fn purge<O: Purges>(observed: &O, query: &str) -> Response<Full<Bytes>> {
+    let dry_run = query::number(query, "dry-run") == Some(1);
+    match Filter::read(query) {
+        Ok(filter) => match observed.purge(filter, dry_run).await {
+            Ok(line) => json(&line),
+            Err(why) => refuse(StatusCode::CONFLICT, &why),
+        },
+        Err(why) => refuse(StatusCode::BAD_REQUEST, &why),
     }
 }
 
@@ -366,6 +383,7 @@ pub(crate) mod tests {
     use crate::ask;
     use crate::exit::Exit;
     use crate::publish::PublishedLine;
+    use crate::purge::PurgeLine;
     use crate::target::tests::Pipe;
 
     /// A daemon with prepared answers.
@@ -411,6 +429,12 @@ pub(crate) mod tests {
 
         fn published(&self) -> Result<Vec<PublishedLine>, PutError> {
             Ok(Vec::new())
+        }
+    }
+
+    impl Purges for Puppet {
+        async fn purge(&self, _: Filter, dry_run: bool) -> Result<PurgeLine, String> {
+            Ok(PurgeLine { objects: self.objects.len() as u64, bytes: 7, dry_run })
         }
     }
 

@@ -32,6 +32,7 @@ mod far;
 mod get;
 mod identity;
 mod intercept;
+mod judge;
 mod keeper;
 mod ledger;
 mod level;
@@ -50,6 +51,7 @@ mod pair;
 mod peers;
 mod progress;
 mod publish;
+mod purge;
 mod put;
 mod query;
 mod relayed;
@@ -106,7 +108,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
             Some(FarAction::Status { json }) => wait(far::show(control.as_deref(), json)),
             None => far::run(*args, control),
         },
-        Command::Cache { json, limit } => wait(cache::show(&paths(), limit, json)),
+        Command::Cache(args) => wait(cache::run(&args, &paths())),
         Command::Get(args) => wait(get::run(&args, &paths())),
         Command::Put(args) => wait(put::run(&args, &paths())),
         Command::Intercept { action } => wait(intercept::run(&action, &paths())),

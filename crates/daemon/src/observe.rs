@@ -4,16 +4,18 @@ use crate::config::{Config, Place};
 use crate::control::{ManifestPage, ObjectLine, Observed, UnitLine};
 use crate::driver::Driver;
 use crate::identity::Identity;
+use crate::judge::Judge;
 use crate::keeper::Keeper;
 use crate::ledger::LedgerPage;
 use crate::overhear::Heard;
 use crate::publish::{PublishedLine, Publishes, UNLISTED};
+use crate::purge::{self, Filter, PurgeLine, Purges, Stored};
 use crate::status::{
     Clients, Finding, Intercept, Mesh, Overhear, PeerLine, Process, Rights, Route, SelfTest,
     Status, Store, StoreKind,
 };
 use crate::uplink::Uplink;
-use classes::{Classes, Proven, Verdict};
+use classes::Verdict;
 use host::datagrams::Datagrams;
 use host::helper::Helper;
 use host::intercept::{Flows, missing_interfaces};
@@ -183,6 +185,11 @@ impl Observer {
         *self.intercept.borrow_mut() = (works, note);
     }
 
+    fn judge(&self) -> Judge {
+        let classes = Arc::clone(&self.driver.reach().classes);
+        Judge { classes, proven: self.driver.proven() }
+    }
+
     fn catalogue(&self) -> Option<CatalogueReader> {
         self.driver.with_disk(|disk| disk.rows().cloned())
     }
@@ -255,10 +262,7 @@ impl Observed for Observer {
 
     async fn objects(&self, limit: usize) -> Vec<ObjectLine> {
         let Some(catalogue) = self.catalogue() else { return Vec::new() };
-        let judge = Judge {
-            classes: Arc::clone(&self.driver.reach().classes),
-            proven: self.driver.proven(),
-        };
+        let judge = self.judge();
         // Reading the catalogue waits for the disk, so it is done on another thread.
         let listed = tokio::task::spawn_blocking(move || newest(&catalogue, &judge, limit)).await;
         listed.unwrap_or_default()
@@ -290,18 +294,19 @@ impl Publishes for Observer {
     }
 }
 
-/// What the classes say of stored URLs, as they do of requests.
-struct Judge {
-    classes: Arc<Classes>,
-    proven: Proven,
-}
-
-impl Judge {
-    /// Of a URL that is hidden or cannot be read, nothing.
-    fn of(&self, url: &str) -> Verdict {
-        let target = url.parse().ok().and_then(|uri| Target::read(&uri));
-        let judged = target.map(|it| self.classes.judge_proven(&self.proven, it.url()));
-        judged.unwrap_or_default()
+impl Purges for Observer {
+    async fn purge(&self, filter: Filter, dry_run: bool) -> Result<PurgeLine, String> {
+        let missing = || "the store does not work: see `hearsay status`".to_owned();
+        let catalogue = self.catalogue().ok_or_else(missing)?;
+        let (secret, is_sealed) = {
+            let mesh = &self.config.borrow().mesh;
+            (mesh.object_secret(), mesh.key.is_some())
+        };
+        let published = self.driver.published().map_err(|_| UNLISTED.to_owned())?;
+        let published = published.into_iter().map(|it| it.key).collect();
+        let (judge, today) = (self.judge(), today());
+        let stored = Stored { catalogue, judge, secret, is_sealed, published, today };
+        purge::purge(&self.driver, stored, filter, dry_run).await
     }
 }
 

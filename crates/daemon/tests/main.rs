@@ -23,6 +23,7 @@ mod outage;
 mod overhear;
 mod package;
 mod peers;
+mod purge;
 mod put;
 mod registries;
 mod reload;

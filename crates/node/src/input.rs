@@ -522,6 +522,9 @@ pub enum Input {
     OutwardChanged,
     /// A host's name was looked up. After [`Looked::Unanswered`] the addresses may follow.
     Name(String, Looked),
+    /// What is stored under these keys is removed, except what is published here; what of it is under way is not stored.
+    /// The driver gives few at once.
+    Purge(Vec<ObjectKey>),
     /// A UDP datagram has arrived; its source address may be forged.
     Datagram(SocketAddr, Bytes),
 }

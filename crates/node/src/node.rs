@@ -109,6 +109,11 @@ impl Node {
                     self.client.look(&mut self.cx, id);
                 }
             }
+            Input::Purge(keys) => {
+                for id in self.client.misses.purge(&mut self.cx, keys) {
+                    self.object.fail_storing(&mut self.cx, id, &[]);
+                }
+            }
             Input::Datagram(from, bytes) => {
                 self.source.handle_datagram(&mut self.cx, from, &bytes);
             }

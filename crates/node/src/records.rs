@@ -39,12 +39,11 @@ impl Context {
         self.dirty();
     }
 
-    /// Removes a row that only the catalogue has.
+    /// Removes a row, in memory and in the catalogue.
     pub fn remove_row(&mut self, key: ObjectKey) {
         if self.read_under(&key).is_empty() {
             self.dirty();
-            let output = StoreOutput::Change(self.ids.draw(), vec![Change::Remove { key }]);
-            self.out.push_back(Output::Store(output));
+            self.rows.remove(key, &mut self.ids, &mut self.out);
         } else {
             self.write_row(key, Row::default());
         }
@@ -118,11 +117,7 @@ impl Context {
     /// in the catalogue is removed without reading it.
     pub fn invalidate(&mut self, key: ObjectKey) -> Option<Rc<Row>> {
         let Some(row) = self.rows.get(&key) else {
-            match self.rows.is_awaited(&key) {
-                // The look-up under way may return the row from before the change.
-                true => self.write_row(key, Row::default()),
-                false => self.remove_row(key),
-            }
+            self.remove_row(key);
             return None;
         };
         if row.records.iter().any(|record| !record.invalid) {

@@ -50,7 +50,17 @@ pub const EXAMPLES: [(&str, &[(&str, &str)]); 15] = [
             ("The last month, for a spreadsheet:", "hearsay ledger --since 30d --csv"),
         ],
     ),
-    ("cache", &[("The ten objects that were fetched last:", "hearsay cache --limit 10")]),
+    (
+        "cache",
+        &[
+            ("The ten objects that were fetched last:", "hearsay cache --limit 10"),
+            ("Fetch a file anew:", "hearsay cache rm http://origin.example/lesson.pdf"),
+            (
+                "See how much of a host is older than a month, before it is removed:",
+                "hearsay cache rm --host origin.example --older 30d --dry-run",
+            ),
+        ],
+    ),
     (
         "get",
         &[

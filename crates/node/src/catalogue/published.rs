@@ -45,6 +45,8 @@ pub struct Object {
 pub struct PublishedInfo {
     /// The object's name.
     pub name: Oid,
+    /// The key of its row.
+    pub key: ObjectKey,
     /// The object's length, in bytes.
     pub bytes: u64,
     /// When the object was put.
@@ -75,8 +77,8 @@ impl Published {
     /// All objects, by name.
     pub fn infos(&self) -> Vec<PublishedInfo> {
         let info = |(name, object): (&Oid, &Object)| {
-            let Object { bytes, since, whole, foreign, .. } = *object;
-            PublishedInfo { name: *name, bytes, since, whole, foreign }
+            let Object { bytes, since, key, whole, foreign } = *object;
+            PublishedInfo { name: *name, key, bytes, since, whole, foreign }
         };
         self.objects.iter().map(info).collect()
     }

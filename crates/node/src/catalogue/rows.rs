@@ -16,7 +16,7 @@ pub struct Rows {
     cache: Cache<ObjectKey, Rc<Row>, ByWeight>,
     /// Rows that the catalogue has not written yet, with the ticket of the latest change.
     pinned: Map<ObjectKey, (Ticket, Rc<Row>)>,
-    /// Changes that the catalogue has not confirmed yet: the row's key and its length in bytes.
+    /// Changes that the catalogue has not confirmed yet: the row's key and its length in bytes; 0 if it is removed.
     changes: Map<Ticket, (ObjectKey, u64)>,
     changing_bytes: u64,
     changing_bytes_max: u64,
@@ -112,6 +112,16 @@ impl Rows {
         true
     }
 
+    /// Removes a row, in memory and in the catalogue. Until the catalogue has done so, it is empty here: a look-up there
+    /// may still find it.
+    pub fn remove(&mut self, key: ObjectKey, ids: &mut Ids, out: &mut VecDeque<Output>) {
+        let ticket = ids.draw();
+        out.push_back(Output::Store(StoreOutput::Change(ticket, vec![Change::Remove { key }])));
+        self.cache.remove(&key);
+        self.changes.insert(ticket, (key, 0));
+        self.pinned.insert(key, (ticket, Rc::default()));
+    }
+
     /// Caches a row that was written to the catalogue by another change.
     pub fn learn(&mut self, key: ObjectKey, row: Rc<Row>) {
         self.unlearn(&key);
@@ -131,7 +141,10 @@ impl Rows {
         if self.pinned.get(&key).is_some_and(|(latest, _)| *latest == ticket)
             && let Some((_, row)) = self.pinned.remove(&key)
         {
-            self.cache.insert(key, row);
+            // One that was removed is only of use to look-ups that began before.
+            if bytes > 0 || self.is_awaited(&key) {
+                self.cache.insert(key, row);
+            }
         }
         true
     }

@@ -25,6 +25,7 @@ mod pauses;
 mod peer_head;
 mod peer_readers;
 mod peer_request;
+mod purge;
 mod read;
 mod request;
 mod response;

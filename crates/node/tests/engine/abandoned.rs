@@ -226,3 +226,14 @@ fn a_part_is_forgotten_after_an_hour() {
     assert!(!net.origin.last().headers.contains_key("range"));
     net.done();
 }
+
+#[test]
+fn an_operator_who_removes_the_object_removes_its_part() {
+    let mut net = left_at(&[2_000_000]);
+    net.purge(URL);
+    net.settle();
+    assert_eq!(net.report().parts, 0);
+    let id = net.get(URL);
+    assert!(net.client(id).is_ok() && !net.origin.last().headers.contains_key("range"));
+    net.done();
+}

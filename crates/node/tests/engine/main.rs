@@ -29,6 +29,7 @@ mod merging;
 mod mirror;
 mod never_stored;
 mod outage;
+mod purging;
 mod ranges;
 mod restart;
 mod revalidation;

@@ -14,8 +14,8 @@ pub use crate::common::{
 
 use crate::common::{Answer, OriginEvent, Trace, Turn, check_memory};
 use node::{
-    Access, ClientInput, ClientOutput, Config, ExchangeId, FetchId, Input, Looked, Node, OPEN_KEY,
-    OriginInput, OriginOutput, Output, Report, Request, Settings, StoreInput,
+    Access, Audience, ClientInput, ClientOutput, Config, ExchangeId, FetchId, Input, Looked, Node,
+    OPEN_KEY, OriginInput, OriginOutput, Output, Report, Request, Settings, StoreInput, Target,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -201,6 +201,13 @@ impl Net {
         let passed = (self.now - Instant::ZERO).as_secs();
         self.begin = Date::from_unix(date.as_unix().saturating_sub(passed));
         self.feed(Input::Clock(date));
+    }
+
+    /// An operator removes what is stored for a URL.
+    pub fn purge(&mut self, url: &str) {
+        let target = Target::read(&url.parse().expect("a URL")).expect("of HTTP");
+        let key = |audience| target.key(&OPEN_KEY, audience);
+        self.feed(Input::Purge(Audience::ALL.map(key).to_vec()));
     }
 
     /// Other settings hold from now on.
