@@ -214,7 +214,7 @@ pub struct Far {
     /// given more than once
     #[arg(long, value_name = "KEY")]
     pub near: Vec<PublicKey>,
-    /// Where gateways connect [default: [::]:3144]
+    /// Where gateways connect [default: port 3144 of all addresses]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
     /// Where what has crossed is kept [default: /var/lib/hearsay-far for root, else in
