@@ -111,29 +111,41 @@ impl Pool {
     }
 
     /// Waits for what a request on a kept connection gives. Its origin may be out of reach since the last one: after half of
-    /// the time that makes it silent it is dialled, to see whether it is.
-    async fn watched<F: Future>(
+    /// the time that makes it silent it is dialled, to see whether it is. If it cannot be dialled, there will be no answer.
+    async fn watched<T>(
         &self,
         fetch: &Fetch,
         has_content: bool,
         early: Option<&Taker>,
-        sent: F,
-    ) -> F::Output {
+        sent: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<T, Failed> {
         let mut sent = std::pin::pin!(sent);
         let Some(early) = early.filter(|_| !has_content) else { return sent.await };
         if let Ok(done) = timeout(SILENT / 2, sent.as_mut()).await {
             return done;
         }
-        let dial = self.dialler.dial(&fetch.dial, fetch.client, fetch.caller);
-        tokio::select! {
+        let mut dial = std::pin::pin!(self.dialler.dial(&fetch.dial, fetch.client, fetch.caller));
+        let dialled = tokio::select! {
             done = sent.as_mut() => return done,
-            dialled = timeout(SILENT / 2, dial) => {
-                if !matches!(dialled, Ok(Ok(_))) {
-                    let _ = early.try_send(Early::Silent);
+            dialled = timeout(SILENT / 2, dial.as_mut()) => dialled,
+        };
+        let dialled = match dialled {
+            Ok(dialled) => dialled,
+            Err(_) => {
+                let _ = early.try_send(Early::Silent);
+                tokio::select! {
+                    done = sent.as_mut() => return done,
+                    dialled = dial => dialled,
                 }
             }
+        };
+        match dialled {
+            Err(error @ (FetchError::TimedOut | FetchError::Unreachable)) => {
+                Err(Failed::For(error))
+            }
+            // It is reached, or that cannot be told.
+            Ok(_) | Err(_) => sent.await,
         }
-        sent.await
     }
 
     async fn connect(

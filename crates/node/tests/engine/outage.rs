@@ -246,6 +246,32 @@ fn who_may_have_nothing_stale_waits_for_a_silent_origin() {
 }
 
 #[test]
+fn who_asks_for_what_is_not_stored_waits_for_a_silent_origin_only_while_others_are_reached() {
+    let mut net = net();
+    stored(&mut net);
+    net.origin.put("http://o.test/new", Page::of(9).fresh(60).waiting(Duration::from_secs(30)));
+    let id = net.call(Call::get("http://o.test/new"));
+    net.pass(Duration::from_secs(2));
+    net.say_silent();
+    net.pass(Duration::from_secs(1));
+    assert!(net.client(id).head.is_none() && net.report().uplink_up, "another origin is reached");
+    net.settle();
+    assert!(net.client(id).is_ok());
+    net.origin.down = Some(FetchError::Unreachable);
+    net.pass_seconds(400);
+    explicit(&mut net, PAGE);
+    assert!(!net.report().uplink_up);
+    net.origin.down = None;
+    net.origin.put("http://o.test/never", Page::of(9).waiting(Duration::from_secs(30)));
+    let id = net.call(Call::get("http://o.test/never"));
+    net.pass(Duration::from_secs(2));
+    net.say_silent();
+    assert_eq!(net.client(id).status(), 504);
+    net.pass_seconds(60);
+    net.done();
+}
+
+#[test]
 fn nothing_is_dialled_while_all_is_well() {
     let mut net = net();
     stored(&mut net);
