@@ -4,10 +4,11 @@
 //! ignored; `scripts/test --long` runs them.
 
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::registries::{Fork, MIRROR, PROXY, Single, missing};
+use crate::registries::{Fork, MIRROR, PROXY, Single, missing, run};
 use crate::world::network::{self, CLIENT, ORIGIN};
 use crate::world::{Curl, Reply, assert_same, sh, skipped, wait_until};
 
@@ -70,6 +71,46 @@ fn go_modules_cross_the_uplink_once() {
 #[ignore = "needs Maven; scripts/test --long runs it"]
 fn maven_artifacts_cross_the_uplink_once() {
     with("mvn", "maven_artifacts_cross_the_uplink_once", || compare("maven"));
+}
+
+/// What a client has installed, it installs again when the uplink swallows everything and all indexes are stale.
+fn installs_offline(client: &str) {
+    let router = Single::start_stale();
+    let install = || {
+        let begun = Instant::now();
+        let got = run(client, CLIENT, &[("MIRROR", MIRROR)]);
+        let got = got.unwrap_or_else(|said| panic!("{said}\n{}", router.hearsay.log()));
+        assert_eq!(got, router.registries.wanted(client));
+        begun.elapsed()
+    };
+    let first = install();
+    router.hearsay.wait_until_durable();
+    std::thread::sleep(Duration::from_secs(2));
+    let again = install();
+    std::thread::sleep(Duration::from_secs(2));
+    let sent = router.registries.sent().len();
+    sh("ip netns exec origin nft 'add table inet t; \
+        add chain inet t c { type filter hook input priority 0; policy drop; }'");
+    let offline = install();
+    assert_eq!(router.registries.sent().len(), sent, "the uplink is down");
+    eprintln!("{client}: first {first:.1?}, again {again:.1?}, without the uplink {offline:.1?}");
+}
+
+#[test]
+fn pip_installs_what_is_stored_without_the_uplink() {
+    with("pip3", "pip_installs_what_is_stored_without_the_uplink", || installs_offline("pip"));
+}
+
+#[test]
+#[ignore = "the one of pip stands for it; scripts/test --long runs it"]
+fn npm_installs_what_is_stored_without_the_uplink() {
+    with("npm", "npm_installs_what_is_stored_without_the_uplink", || installs_offline("npm"));
+}
+
+#[test]
+#[ignore = "needs cargo's own network code; scripts/test --long runs it"]
+fn cargo_installs_what_is_stored_without_the_uplink() {
+    with("cargo", "cargo_installs_what_is_stored_without_the_uplink", || installs_offline("cargo"));
 }
 
 /// That a reply is an error of ours that says why in a sentence.

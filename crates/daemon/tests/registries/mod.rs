@@ -44,6 +44,11 @@ impl Registries {
     /// Starts the server in a network of `network::inside`, of one router or of more. The hosts in `bare` send
     /// neither validators nor lifetimes.
     pub fn start(world: &World, bare: &[&str]) -> Self {
+        Self::start_with(world, &bare.iter().flat_map(|host| ["--bare", host]).collect::<Vec<_>>())
+    }
+
+    /// As [`Self::start`], with these arguments of the server.
+    pub fn start_with(world: &World, args: &[&str]) -> Self {
         sh(&format!("ip -n origin addr add {ADDRESS}/32 dev eth0"));
         let dir = world.path("registries");
         fs::create_dir_all(&dir).expect("mkdir");
@@ -51,7 +56,7 @@ impl Registries {
             .command("python3")
             .arg(Path::new(FOLDER).join("serve.py"))
             .args(["--listen", &format!("{ADDRESS}:443"), "--plain", &format!("{ADDRESS}:80")])
-            .args(bare.iter().flat_map(|host| ["--bare", host]))
+            .args(args)
             .arg("--dir")
             .arg(&dir)
             .arg("--ca")

@@ -31,6 +31,7 @@ def arguments():
     parser.add_argument("--plain", metavar="ADDRESS:PORT", help="the same without TLS")
     parser.add_argument("--log", type=Path, required=True, help="gets a line of JSON for each response")
     parser.add_argument("--bare", action="append", default=[], metavar="HOST", help="no validators, no lifetimes")
+    parser.add_argument("--stale", action="store_true", help="what may change is stale after a second")
     parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS", help="before each response")
     return parser.parse_args()
 
@@ -41,6 +42,10 @@ def main():
     for build in BUILDERS:
         build(tree)
     broken = faults.faults(tree)
+    if options.stale:
+        for entry in tree.entries.values():
+            if "immutable" not in entry.headers.get("Cache-Control", "immutable"):
+                entry.headers["Cache-Control"] = "max-age=1"
     options.dir.mkdir(parents=True, exist_ok=True)
     hosts = sorted({*tree.hosts(), *faults.HOSTS})
     (options.dir / "hosts").write_text("\n".join(hosts) + "\n")

@@ -29,6 +29,17 @@ impl Single {
     pub fn start_with(bare: &[&str], args: &[&str]) -> Self {
         let world = World::new();
         let registries = Registries::start(&world, bare);
+        Self::before(world, registries, args)
+    }
+
+    /// As [`Self::start`], with registries whose indexes are stale after a second.
+    pub fn start_stale() -> Self {
+        let world = World::new();
+        let registries = Registries::start_with(&world, &["--stale"]);
+        Self::before(world, registries, &[])
+    }
+
+    fn before(world: World, registries: Registries, args: &[&str]) -> Self {
         let text = format!(
             "listen = [\"0.0.0.0:3128\"]\n[mirror]\nlisten = [\"0.0.0.0:3142\"]\nallow = {ALLOW:?}\n"
         );
