@@ -75,7 +75,9 @@ fn check(result: &Value, bytes: u64) {
         assert_eq!(transfer["bytes"], bytes, "{transfer}");
         assert!(transfer["url"].as_str().is_some_and(|it| it.starts_with("http://")));
         let seconds = number(transfer, "/seconds");
-        assert!((0.001..seconds).contains(&number(transfer, "/ttfb_s")), "{transfer}");
+        // What this router has stored does not cross the air.
+        let least = if transfer["source"] == "local" { 0.000_01 } else { 0.001 };
+        assert!((least..seconds).contains(&number(transfer, "/ttfb_s")), "{transfer}");
         let kbps = bytes as f64 * 8.0 / seconds / 1000.0;
         assert!((number(transfer, "/kbps") / kbps - 1.0).abs() < 0.01, "{transfer}");
     }
