@@ -499,7 +499,7 @@ impl Driver {
         spawn_local(async move {
             let dialled = driver.pool().dialler().dial(&dial, client, caller);
             let reached = match timeout(PROBE_WAIT, dialled).await {
-                // Whoever refuses is there.
+                // An origin that refuses is there.
                 Ok(result) => matches!(result, Ok(_) | Err(FetchError::Refused)),
                 Err(_) => false,
             };
@@ -511,16 +511,17 @@ impl Driver {
     fn resolve(&self, host: String, client: IpAddr) {
         let driver = self.clone();
         spawn_local(async move {
-            let look = host::resolve::resolve(&host, client);
-            tokio::pin!(look);
-            let looked = match timeout(NAME_WAIT, look.as_mut()).await {
-                Ok(looked) => looked,
-                Err(_) => {
-                    driver.feed(Input::Name(host.clone(), Looked::Unanswered));
-                    look.await
+            let looked = {
+                let mut look = std::pin::pin!(host::resolve::resolve(&host, client));
+                match timeout(NAME_WAIT, look.as_mut()).await {
+                    Ok(looked) => looked,
+                    Err(_) => {
+                        driver.feed(Input::Name(host.clone(), Looked::Unanswered));
+                        look.await
+                    }
                 }
             };
-            driver.feed(Input::Name(host.clone(), looked));
+            driver.feed(Input::Name(host, looked));
         });
     }
 }

@@ -274,8 +274,8 @@ async fn send(
                 let wanted = wanted.as_ref().and_then(|it| it.lock().ok()?.take());
                 wanted.into_iter().for_each(|it| _ = it.send(()));
             } else if let Some(early) = &early {
-                let interim = (response.status(), response.headers().clone());
-                let _ = early.try_send(Early::Interim(interim.0, interim.1));
+                let (status, headers) = (response.status(), response.headers().clone());
+                let _ = early.try_send(Early::Interim(status, headers));
             }
         });
     }

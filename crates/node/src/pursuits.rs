@@ -250,7 +250,7 @@ pub struct Rest {
     /// Its first byte.
     pub from: u64,
     /// The validator that guarantees the same version.
-    pub validator: Option<HeaderValue>,
+    pub validator: HeaderValue,
 }
 
 /// What to do with a body whose connection may be dead.

@@ -34,7 +34,7 @@ impl Client {
         exchange.ask.keep_in_site(addresses.as_deref(), &cx.config);
         exchange.state = State::Looking;
         if let Entrance::Intercepted(dialled) = exchange.ask.entrance
-            && let Some(reason) = self.pauses.verify(cx, id, dialled)
+            && let Some(reason) = self.pauses.verify(cx, id, dialled, addresses.as_deref())
         {
             return self.misses.pass(cx, id, Forward::Bypass, reason, &mut self.values);
         }

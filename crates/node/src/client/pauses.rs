@@ -5,11 +5,12 @@ use crate::access::translated;
 use crate::context::Context;
 use crate::http::{self, NotStored, Record, Target};
 use crate::input::{ExchangeId, FetchError};
+use crate::outside::Outside;
 use crate::request::Ask;
 use ::http::{HeaderMap, StatusCode, header};
 use classes::Kind;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use wire::{Date, Instant};
 
@@ -106,12 +107,13 @@ impl Pauses {
 
     /// Whether an intercepted client dialled the host that it names. If that cannot be known since the resolver is silent, but
     /// the address was the host's before, it may have what is stored, and the origin counts as one that could not be reached.
-    /// Else the reason why its request is only passed on, to the address.
+    /// Else the reason why its request is only passed on, to the address. `addresses` are the host's, if they are known.
     pub fn verify(
         &mut self,
         cx: &mut Context,
         id: ExchangeId,
         dialled: SocketAddr,
+        addresses: Option<&[IpAddr]>,
     ) -> Option<NotStored> {
         let exchange = cx.exchanges.get_mut(&id)?;
         let target = &exchange.ask.target;
@@ -119,12 +121,13 @@ impl Pauses {
         if target.port() != dialled.port() {
             return Some(NotStored::HostMismatch);
         }
-        match cx.dns.means(target, dialled.ip(), cx.now) {
-            Some(true) => exchange.ask.verified = true,
-            Some(false) => return Some(NotStored::HostMismatch),
+        match addresses {
+            Some(addresses) if cx.dns.verify(target, dialled.ip(), addresses, cx.now) => {
+                exchange.ask.verified = true;
+            }
+            Some(_) => return Some(NotStored::HostMismatch),
             None if cx.dns.verified.has(target.host(), translated(dialled.ip())) => {
-                let pause = self.0.get(&origin(target));
-                if pause.is_none_or(|it| cx.outside.is_back_since(it.since)) {
+                if self.of(target, &cx.outside).is_none() {
                     self.fail(target, Some(FetchError::Unresolved), cx.now);
                 }
             }
@@ -133,23 +136,25 @@ impl Pauses {
         None
     }
 
+    /// The pause of an origin, if there is one that still holds: what failed before the uplink came back says nothing.
+    fn of(&mut self, target: &Target, outside: &Outside) -> Option<&mut Pause> {
+        self.0.get_mut(&origin(target)).filter(|it| match it.why {
+            Why::Asked { .. } => true,
+            Why::Failed { .. } => !outside.is_back_since(it.since),
+        })
+    }
+
     /// Why a stale record may be served without waiting for its origin, if its class permits that.
     pub fn excuse(&mut self, cx: &Context, ask: &Ask, record: &Record) -> Option<Excuse> {
         let is_down = cx.outside.is_down();
         // Other responses may be stale only as long as their origin surely cannot be reached (RFC 9111 §4.2.4).
-        if !is_down && !matches!(ask.verdict.kind, Kind::Changing { .. }) {
-            return None;
-        }
-        if self.0.is_empty() && !is_down {
+        let is_class = matches!(ask.verdict.kind, Kind::Changing { .. });
+        if !is_down && (self.0.is_empty() || !is_class) {
             return None;
         }
         let permitted =
             |reached| http::stale_permitted(record, &ask.headers, &ask.verdict, cx.date(), reached);
-        let pause = self.0.get_mut(&origin(&ask.target)).filter(|it| match it.why {
-            Why::Asked { .. } => true,
-            Why::Failed { .. } => !cx.outside.is_back_since(it.since),
-        });
-        let Some(pause) = pause else {
+        let Some(pause) = self.of(&ask.target, &cx.outside) else {
             // Nobody has asked it since the uplink went down: somebody does, beside, and it is paused if that fails.
             return (is_down && permitted(false)).then_some(Excuse::Unreachable(true));
         };

@@ -69,15 +69,20 @@ impl DnsCache {
         }
     }
 
-    /// Whether an intercepted client dialled the host that it names. `None` if that is unknown.
-    pub fn means(&mut self, target: &Target, dialled: IpAddr, now: Instant) -> Option<bool> {
-        let addresses = self.of(target, now)?;
+    /// Whether an intercepted client dialled the host that it names, whose addresses these are. Such an address is remembered.
+    pub fn verify(
+        &mut self,
+        target: &Target,
+        dialled: IpAddr,
+        addresses: &[IpAddr],
+        now: Instant,
+    ) -> bool {
         let dialled = translated(dialled);
         let means = addresses.iter().any(|address| translated(*address) == dialled);
         if means && target.address().is_none() {
-            self.verified.learn(target.host(), dialled, &addresses, now);
+            self.verified.learn(target.host(), dialled, addresses, now);
         }
-        Some(means)
+        means
     }
 
     /// Looks up a target's host for a client's exchange, if its addresses are not known. True: the exchange waits. It does not
@@ -245,11 +250,12 @@ mod tests {
     fn an_address_is_verified_by_an_answer_alone() {
         let mut asked = Asked::new();
         let other = IpAddr::from([192, 0, 2, 9]);
-        assert_eq!(asked.dns.means(&target(), THERE, at(0)), None);
+        assert_eq!(asked.dns.of(&target(), at(0)), None);
         asked.looked(at(0), Looked::Addresses(vec![THERE]));
-        assert_eq!(asked.dns.means(&target(), other, at(0)), Some(false));
+        let addresses = asked.dns.of(&target(), at(0)).expect("they are known");
+        assert!(!asked.dns.verify(&target(), other, &addresses, at(0)));
         assert!(!asked.dns.verified.has("a.test", THERE), "nobody has dialled it");
-        assert_eq!(asked.dns.means(&target(), THERE, at(0)), Some(true));
+        assert!(asked.dns.verify(&target(), THERE, &addresses, at(0)));
         assert!(asked.dns.verified.has("a.test", THERE));
         assert!(!asked.dns.verified.has("a.test", other));
     }

@@ -51,7 +51,7 @@ wire::reasons! {
         Refused = "refused",
         /// The access rules forbid to dial the address.
         Forbidden = "forbidden",
-        /// The origin refused the connection, or the network is unreachable.
+        /// The network is unreachable.
         Unreachable = "unreachable",
         /// The origin did not answer, or paused, for too long.
         TimedOut = "timed_out",

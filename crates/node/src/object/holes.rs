@@ -3,7 +3,7 @@
 //! checked against its name before a client gets it.
 
 use super::repair::Repairing;
-use super::{Objects, Value};
+use super::{Objects, Part, Value};
 use crate::chunks::Unit;
 use crate::context::Context;
 use crate::exchanges::exchange::{Exchange, Source, State};
@@ -93,7 +93,7 @@ impl Objects {
         };
         let record = Rc::clone(record);
         let Some(incoming) = self.remove(cx, id) else { return true };
-        for reader in self.drop_storing(cx, id, incoming, false) {
+        for reader in self.end_storing(cx, id, incoming, Part::Dropped) {
             self.says(Value::Closed(reader, Rc::clone(&record), true));
             cx.turns.ready(reader);
         }

@@ -1,6 +1,6 @@
 //! Objects that arrive from an origin: cut, named, listed, written, and finally closed.
 
-use super::{ABANDONED_MAX, Objects, Value, is_in_state};
+use super::{ABANDONED_MAX, Objects, Part, Value, is_in_state};
 use crate::catalogue::Signed;
 use crate::context::Context;
 use crate::http::{NotStored, Row};
@@ -236,7 +236,11 @@ impl Objects {
         let has_rest =
             why == Broken::Short && in_time && !incoming.is_cut() && !incoming.memory_only;
         let record = incoming.whole().cloned().filter(|_| has_rest);
-        for reader in self.drop_storing(cx, id, incoming, why == Broken::Short) {
+        let part = match why {
+            Broken::Short => Part::Kept,
+            Broken::False => Part::Dropped,
+        };
+        for reader in self.end_storing(cx, id, incoming, part) {
             let ask = cx.exchanges.get(&reader).map(|exchange| &exchange.ask);
             let has_origin = |ask: &Ask| ask.asker == Asker::Client && ask.named.is_none();
             match record.as_ref().filter(|_| ask.is_some_and(has_origin)) {
@@ -288,7 +292,7 @@ impl Objects {
             && incoming.readers.is_empty()
             && let Some(incoming) = self.remove(cx, id)
         {
-            self.drop_storing(cx, id, incoming, false);
+            self.end_storing(cx, id, incoming, Part::Dropped);
         }
     }
 }

@@ -267,7 +267,7 @@ impl Objects {
         self.repairs.remove(&id);
         if let Some(incoming) = cx.transfers.remove(&id) {
             cx.events.emit(|| has_ended(id, &incoming));
-            for reader in self.drop_storing(cx, id, incoming, true) {
+            for reader in self.end_storing(cx, id, incoming, Part::Kept) {
                 self.says(Value::Broken(reader));
             }
         }
@@ -298,19 +298,19 @@ impl Objects {
         cx.append(Some(id), group);
     }
 
-    /// Drops what a transfer has stored; returns the exchanges that still read it. With `keeps` it is kept, if its rest could
-    /// be asked for later.
-    fn drop_storing(
+    /// A transfer stores no more: drops what it has stored, unless that is to be kept and its rest could be asked for later.
+    /// Returns the exchanges that still read it.
+    fn end_storing(
         &mut self,
         cx: &mut Context,
         id: FetchId,
         mut incoming: Incoming,
-        keeps: bool,
+        part: Part,
     ) -> Readers {
         let named = incoming.label.as_ref().and_then(|label| label.named);
         let published = named.is_some_and(|name| cx.published.has(&name));
         let (group, readers) = (incoming.flush(), incoming.reader_ids());
-        let incoming = match keeps && cx.store_works() {
+        let incoming = match part == Part::Kept && cx.store_works() {
             true => match cx.parts.put(cx.now, incoming) {
                 Ok(()) => {
                     cx.append(Some(id), group);
@@ -355,6 +355,13 @@ impl Objects {
             cx.turns.end(id);
         }
     }
+}
+
+/// What becomes of the part of an object that has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Kept,
+    Dropped,
 }
 
 /// A transfer has begun, or is in another state.

@@ -1,7 +1,7 @@
 //! Units of objects that arrive from peers or were overheard, and how an object from a peer's
 //! manifest ends.
 
-use super::{ABANDONED_MAX, Objects, Value};
+use super::{ABANDONED_MAX, Objects, Part, Value};
 use crate::chunks::{Flight, Unit};
 use crate::context::Context;
 use crate::events::Stale;
@@ -248,7 +248,7 @@ impl Objects {
         let reopened = incoming.is_filling();
         // Without its beginning, or without the store, the record must not enter a row.
         if failed || starts_late {
-            for reader in self.drop_storing(cx, id, incoming, false) {
+            for reader in self.end_storing(cx, id, incoming, Part::Dropped) {
                 self.says(Value::Closed(reader, Rc::clone(record), false));
                 cx.turns.ready(reader);
             }

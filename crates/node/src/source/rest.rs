@@ -4,13 +4,11 @@
 use super::{Source, Value};
 use crate::context::Context;
 
-use crate::http;
 use crate::input::{FetchError, FetchId};
 use crate::pursuits::{Doubt, Pursuit, Rest};
 use crate::transfers::incoming::Incoming;
 use crate::transfers::rest::rest_end;
-use crate::transfers::transfer::Transfer;
-use ::http::{HeaderMap, StatusCode, header};
+use ::http::{HeaderMap, StatusCode};
 use wire::Instant;
 
 impl Source {
@@ -37,12 +35,7 @@ impl Source {
     fn rest_of(&mut self, cx: &mut Context, id: FetchId, begun: bool) -> Option<Rest> {
         let may_resume = cx.pursuits.get(&id).is_some_and(Pursuit::may_resume);
         let incoming = cx.transfers.get(&id).filter(|_| may_resume)?;
-        let from = incoming.received_bytes;
-        let cut = matches!(incoming.transfer, Transfer::Cutting(_));
-        let known = incoming.status == StatusCode::OK && (begun || !incoming.readers.is_empty());
-        let refuses = incoming.headers.get(header::ACCEPT_RANGES).is_some_and(|it| it == "none");
-        let validator = http::strong_validator(&incoming.headers).cloned();
-        (cut && known && !refuses && validator.is_some()).then_some(Rest { from, validator })
+        incoming.rest().filter(|_| begun || !incoming.readers.is_empty())
     }
 
     /// The head of the rest of a body; false if no rest was awaited.

@@ -57,7 +57,7 @@ impl Source {
         let Some(pursuit) = cx.pursuits.get_mut(&id) else { return };
         let fetch = cx.ids.fetch();
         let mut headers = pursuit.quest.headers.clone();
-        http::make_ranged(&mut headers, rest.from, None, rest.validator);
+        http::make_ranged(&mut headers, rest.from, None, Some(rest.validator));
         pursuit.resumed =
             Some(Resumed { fetch: Some(fetch), answered: false, end: None, asked: cx.now });
         let request = pursuit.origin_request(headers);

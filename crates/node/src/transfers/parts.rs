@@ -6,10 +6,9 @@
 //! makes room, and [`KEPT_FOR`] each.
 
 use super::incoming::Incoming;
-use super::transfer::Transfer;
 use crate::http;
 use crate::pursuits::{Goal, Quest, Rest};
-use ::http::{HeaderMap, Method, StatusCode, header};
+use ::http::{HeaderMap, Method, header};
 use std::collections::VecDeque;
 use std::time::Duration;
 use wire::{Instant, ObjectKey, RecordId};
@@ -44,14 +43,7 @@ impl Incoming {
     fn is_of_use_later(&self) -> bool {
         let is_object = self.label.as_ref().is_some_and(|label| label.named.is_none());
         let is_stored = !self.memory_only && self.unstored.is_empty();
-        let refuses = self.headers.get(header::ACCEPT_RANGES).is_some_and(|it| it == "none");
-        matches!(self.transfer, Transfer::Cutting(_))
-            && self.status == StatusCode::OK
-            && self.received_bytes >= PART_MIN
-            && is_object
-            && is_stored
-            && !refuses
-            && http::strong_validator(&self.headers).is_some()
+        self.received_bytes >= PART_MIN && is_object && is_stored && self.rest().is_some()
     }
 }
 
@@ -91,15 +83,13 @@ impl Parts {
             && !headers.contains_key(header::RANGE)
             && !http::CONDITIONS.iter().any(|name| headers.contains_key(name));
         let Rest { from, validator } = self.rest(&quest.ask.key, headers).filter(|_| is_plain)?;
-        http::make_ranged(headers, from, None, validator);
+        http::make_ranged(headers, from, None, Some(validator));
         Some(from)
     }
 
     fn rest(&self, key: &ObjectKey, request: &HeaderMap) -> Option<Rest> {
         let part = &self.all.iter().find(|it| it.key == *key)?.incoming;
-        let validator = http::strong_validator(&part.headers)?.clone();
-        let selects = http::selects(&part.so_far(), request);
-        selects.then_some(Rest { from: part.received_bytes, validator: Some(validator) })
+        part.rest().filter(|_| http::selects(&part.so_far(), request))
     }
 
     /// Takes the part of an object.
@@ -133,7 +123,8 @@ mod tests {
     use super::*;
     use crate::transfers::cutting::Cutting;
     use crate::transfers::incoming::Label;
-    use ::http::HeaderValue;
+    use crate::transfers::transfer::Transfer;
+    use ::http::{HeaderValue, StatusCode};
     use bytes::Bytes;
     use wire::Date;
 
@@ -207,7 +198,7 @@ mod tests {
             let asked = HeaderMap::from_iter([(name.clone(), HeaderValue::from_static(accept))]);
             parts.rest(&ObjectKey([1; 32]), &asked).map(|it| (it.from, it.validator))
         };
-        assert_eq!(rest("text/html"), Some((PART_MIN, Some(HeaderValue::from_static("\"a\"")))));
+        assert_eq!(rest("text/html"), Some((PART_MIN, HeaderValue::from_static("\"a\""))));
         assert_eq!(rest("text/plain"), None);
         assert!(parts.rest(&ObjectKey([2; 32]), &HeaderMap::new()).is_none());
     }

@@ -1,8 +1,21 @@
-//! Whether a response is the rest of a body (RFC 9110 §15.3.7.3).
+//! The rest of a body: whether it can be asked for by range, and whether a response is it (RFC 9110 §14.2, §15.3.7.3).
 
 use super::incoming::Incoming;
+use super::transfer::Transfer;
 use crate::http::{self, ContentRange, content_length};
+use crate::pursuits::Rest;
 use ::http::{HeaderMap, StatusCode, header};
+
+impl Incoming {
+    /// What is missing of it, if its origin lets that be asked for and guarantees the same version.
+    pub fn rest(&self) -> Option<Rest> {
+        let is_whole =
+            self.status == StatusCode::OK && matches!(self.transfer, Transfer::Cutting(_));
+        let refuses = self.headers.get(header::ACCEPT_RANGES).is_some_and(|it| it == "none");
+        let validator = http::strong_validator(&self.headers).filter(|_| is_whole && !refuses)?;
+        Some(Rest { from: self.received_bytes, validator: validator.clone() })
+    }
+}
 
 /// Where the body ends, if this response is its rest; `None` if it is not.
 pub fn rest_end(
@@ -31,7 +44,6 @@ pub fn rest_end(
 mod tests {
     use super::*;
     use crate::transfers::cutting::Cutting;
-    use crate::transfers::transfer::Transfer;
     use ::http::HeaderValue;
     use wire::{Date, RecordId};
 
