@@ -84,7 +84,7 @@ pub enum Command {
     CheckConfig {
         /// The file [default: /etc/hearsay/hearsay.toml, with --far /etc/hearsay/far.toml]
         file: Option<PathBuf>,
-        /// It is a far end's
+        /// Read the file as a far end's
         #[arg(long)]
         far: bool,
     },
@@ -204,7 +204,7 @@ pub struct Doctor {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Far {
-    /// What to do instead of running it.
+    /// The command about one that runs; without it, run one.
     #[command(subcommand)]
     pub action: Option<FarAction>,
     /// The configuration file [default: /etc/hearsay/far.toml, if it exists]
@@ -240,7 +240,7 @@ pub struct Far {
     pub log: Option<Level>,
 }
 
-/// What to do with a far end that runs.
+/// Commands about a far end that runs.
 #[derive(Debug, Subcommand)]
 pub enum FarAction {
     /// Show the gateways of the far end that runs on this machine, what crossed, and what was saved
@@ -255,7 +255,7 @@ pub enum FarAction {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Cache {
-    /// What to do instead of listing
+    /// The command; without it, list
     #[command(subcommand)]
     pub action: Option<CacheAction>,
     /// Print JSON

@@ -55,12 +55,8 @@ impl Doors {
             if self.0.contains_key(&door) {
                 continue;
             }
-            match host::listen::explicit(door.1) {
-                Ok(listener) => self.open(door, listener, driver, observer),
-                Err(error) => {
-                    let (what, address) = door;
-                    tracing::error!("{}: cannot listen on {address}: {error}", what.setting());
-                }
+            if let Some(listener) = listen(door.0.setting(), door.1) {
+                self.open(door, listener, driver, observer);
             }
         }
         held.mirror.listen.retain(|it| self.0.contains_key(&(For::Mirror, *it)));
@@ -88,8 +84,16 @@ fn wanted(config: &Config) -> Vec<(For, SocketAddr)> {
     mirror.chain(config.metrics.map(|it| (For::Metrics, it))).collect()
 }
 
-/// Ends a task; its listener is closed afterwards.
-async fn end(accepting: JoinHandle<()>) {
+/// Opens the listener of a setting; that it cannot be opened is said.
+pub fn listen(setting: &str, address: SocketAddr) -> Option<TcpListener> {
+    let opened = host::listen::explicit(address);
+    opened
+        .inspect_err(|error| tracing::error!("{setting}: cannot listen on {address}: {error}"))
+        .ok()
+}
+
+/// Ends a task that accepts; its listener is closed afterwards.
+pub async fn end(accepting: JoinHandle<()>) {
     accepting.abort();
     // It was cancelled, which is no news.
     let _ = accepting.await;

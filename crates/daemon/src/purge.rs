@@ -55,7 +55,7 @@ pub struct Filter {
     pub host: Option<HostPattern>,
     /// Those of the content class with this name.
     pub class: Option<String>,
-    /// Those that were fetched or confirmed at least so many seconds ago.
+    /// Those that were fetched or confirmed at least this many seconds ago.
     pub older: Option<u64>,
 }
 

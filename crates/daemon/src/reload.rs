@@ -186,10 +186,7 @@ impl Reload {
                 changes.say();
                 new.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
             }
-            Err(error) => {
-                error.problems.iter().for_each(|problem| tracing::error!("{problem}"));
-                tracing::error!("the configuration is wrong: the settings that hold were kept");
-            }
+            Err(error) => changes::refuse(&error),
         }
     }
 
@@ -265,6 +262,7 @@ async fn changed<T>(watched: &mut Option<watch::Receiver<T>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::tests::every_key_is_known;
     use crate::config::{KEYS as IN_FILE, load_text};
     use host::intercept::FlowPorts;
 
@@ -318,19 +316,11 @@ mod tests {
 
     #[test]
     fn every_key_of_the_file_is_known() {
-        let known = |name: &str| KEYS.iter().any(|key| key.name == name);
-        let is_table = |key: &str| IN_FILE.iter().any(|(table, _)| *table == key);
-        for (table, keys) in IN_FILE {
-            for key in keys.iter().filter(|key| !table.is_empty() || !is_table(key)) {
-                // The mesh's key is one setting with two keys in the file, a published scheme one with three.
-                let key = match *key {
-                    "key-file" => "key",
-                    "degree" | "smallest" => "uplink",
-                    key => key,
-                };
-                let name = if table.is_empty() { key.into() } else { format!("[{table}] {key}") };
-                assert!(known(&name), "{name}: say in KEYS whether it can change at run time");
-            }
-        }
+        // The mesh's key is one setting with two keys in the file, a published scheme one with three.
+        every_key_is_known(&KEYS, &IN_FILE, |key| match key {
+            "key-file" => "key",
+            "degree" | "smallest" => "uplink",
+            key => key,
+        });
     }
 }

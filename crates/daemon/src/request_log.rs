@@ -193,7 +193,7 @@ impl Line {
         self.note(|request| request.how = How::Relayed);
     }
 
-    /// The client was given so many bytes of content more.
+    /// The client was given this many more bytes of content.
     pub fn gave(&self, bytes: u64) {
         self.note(|request| request.bytes += bytes);
     }

@@ -11,9 +11,9 @@ use crate::config::Span;
 /// Since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// So many seconds before now.
+    /// This many seconds before now.
     Ago(u64),
-    /// The beginning of the day so many days before today.
+    /// The beginning of the day this many days before today.
     Days(u64),
     /// This time, in seconds since 1970.
     At(u64),

@@ -10,8 +10,8 @@ use super::gateways::Gateways;
 use super::room::Room;
 use crate::config::FarSettings;
 use crate::control::{self, Answers, Scope};
-use crate::metrics;
 use crate::status::{FAR_SCHEMA, FarCounts, FarStatus, Process};
+use crate::{doors, metrics};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -92,17 +92,12 @@ impl MetricsPort {
             return;
         }
         if let Some((_, accepting)) = self.0.take() {
-            accepting.abort();
-            // It was cancelled, which is no news; its listener is closed now.
-            let _ = accepting.await;
+            doors::end(accepting).await;
         }
         let Some(address) = held.metrics else { return };
-        match host::listen::explicit(address) {
-            Ok(listener) => self.open(address, listener, observer),
-            Err(error) => {
-                tracing::error!("[metrics] listen: cannot listen on {address}: {error}");
-                held.metrics = None;
-            }
+        match doors::listen("[metrics] listen", address) {
+            Some(listener) => self.open(address, listener, observer),
+            None => held.metrics = None,
         }
     }
 }

@@ -58,10 +58,7 @@ impl Reload {
                 self.observer.gateways.admit(&self.held).await;
                 changes.say();
             }
-            Err(error) => {
-                error.problems.iter().for_each(|problem| tracing::error!("{problem}"));
-                tracing::error!("the configuration is wrong: the settings that hold were kept");
-            }
+            Err(error) => changes::refuse(&error),
         }
     }
 }
@@ -69,20 +66,11 @@ impl Reload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::tests::every_key_is_known;
     use crate::config::FAR_KEYS;
 
     #[test]
     fn every_key_of_the_file_is_known() {
-        let is_table = |key: &str| FAR_KEYS.iter().any(|(table, _)| *table == key);
-        for (table, keys) in FAR_KEYS {
-            for key in keys.iter().filter(|key| !table.is_empty() || !is_table(key)) {
-                let name = match table {
-                    "" => (*key).to_owned(),
-                    table => format!("[{table}] {key}"),
-                };
-                let is_known = KEYS.iter().any(|key| key.name == name);
-                assert!(is_known, "{name}: say in KEYS whether it can change at run time");
-            }
-        }
+        every_key_is_known(&KEYS, &FAR_KEYS, |key| key);
     }
 }
