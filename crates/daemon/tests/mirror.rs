@@ -4,7 +4,7 @@
 //! ignored; `scripts/test --long` runs them.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 
@@ -83,11 +83,14 @@ fn installs_offline(client: &str) {
         assert_eq!(got, router.registries.wanted(client));
         begun.elapsed()
     };
+    let age = || {
+        router.hearsay.wait_until_durable();
+        router.hearsay.wait_until_stale("");
+    };
     let first = install();
-    router.hearsay.wait_until_durable();
-    std::thread::sleep(Duration::from_secs(2));
+    age();
     let again = install();
-    std::thread::sleep(Duration::from_secs(2));
+    age();
     let sent = router.registries.sent().len();
     sh("ip netns exec origin nft 'add table inet t; \
         add chain inet t c { type filter hook input priority 0; policy drop; }'");

@@ -39,12 +39,6 @@ fn store_all() {
     }
 }
 
-/// Waits until a stored file is stale.
-fn wait_until_stale(name: &str) {
-    wait_until("a stale file", || get(name).expect(200).cache_status().contains("fwd=stale"));
-    std::thread::sleep(Duration::from_millis(1100));
-}
-
 #[test]
 fn without_an_uplink_what_is_stored_is_served_and_it_is_said_until_it_is_back() {
     network::inside(
@@ -54,7 +48,7 @@ fn without_an_uplink_what_is_stored_is_served_and_it_is_said_until_it_is_back() 
             let (nginx, hearsay) = start(&world);
             store_all();
             assert_eq!(hearsay.metric("hearsay_uplink_up").as_deref(), Some("1"));
-            wait_until_stale("second");
+            hearsay.wait_until_stale("/second");
             sh("ip link set wan0 down");
             // Without a route, nothing but the daemon answers, once it has seen that.
             wait_until("the rules to follow", || get("hour").status == 200);
@@ -97,7 +91,7 @@ fn an_uplink_that_swallows_everything_holds_nobody_up() {
         let world = World::new();
         let (_nginx, hearsay) = start(&world);
         store_all();
-        wait_until_stale("news/today");
+        hearsay.wait_until_stale("/news/today");
         sh("ip netns exec origin nft 'add table inet t; \
             add chain inet t c { type filter hook input priority 0; policy drop; }'");
         // The connection is kept, and nobody has noticed.

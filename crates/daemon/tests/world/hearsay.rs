@@ -119,6 +119,20 @@ impl Hearsay {
         metrics.lines().find_map(|line| line.strip_prefix(&series)).map(ToOwned::to_owned)
     }
 
+    /// Waits until all of these stored objects are stale: those whose URL has this in it, and which change.
+    pub fn wait_until_stale(&self, part: &str) {
+        wait_until("stored objects to be stale", || {
+            let listed = self.command(&["cache", "--json"]).stdout;
+            let listed: Vec<Value> = serde_json::from_slice(&listed).expect("JSON");
+            let of_them =
+                listed.iter().filter(|it| it["url"].as_str().is_some_and(|url| url.contains(part)));
+            let left: Vec<_> =
+                of_them.map(|it| it["fresh_seconds"].as_i64().expect("a number")).collect();
+            // What never changes has a year.
+            !left.is_empty() && left.iter().all(|left| *left < 0 || *left > 1_000_000)
+        });
+    }
+
     /// Runs a command of the program with this daemon's control socket.
     pub fn command(&self, args: &[&str]) -> Output {
         self.launch.command(args)
